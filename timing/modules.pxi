@@ -72,6 +72,10 @@ cdef str interpose_intrinsic(object module, object intrinsic):
         elif way == "native":
             know_native(intrinsic)
             by = "import table"
+        elif way == "program":
+            know_of_programs(intrinsic)
+            _mapped[intrinsic.number] = ""
+            return ""
         elif _wrappers is None:
             installed = put_known(module, intrinsic)
             _installed.append(installed)

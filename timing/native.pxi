@@ -1,13 +1,18 @@
 # Native calls (cext/native/): their declarations, and which of them are recorded.
 
 def native_calls():
-    """What there is to declare of native intrinsics: tuples of name, kinds, choice, detail, bytes and effect."""
-    return [native_row(number) for number in range(NATIVE_COUNT)]
+    """What there is to declare of native intrinsics: tuples of library, name, kinds, choice, detail, bytes and effect, and
+    whether buffers are above files."""
+    return [(*native_row(&native_rows[number]), number >= FIRST_STREAM) for number in range(NATIVE_COUNT)]
 
 
-cdef tuple native_row(int number):
-    cdef const c_native_row *row = &native_rows[number]
-    texts = (row.name, row.kinds, row.choice, row.detail, row.moves, row.effect)
+def database_calls():
+    """The same of those that only programs have which are not Python."""
+    return [(*native_row(&database_rows[number]), False) for number in range(DATABASE_COUNT)]
+
+
+cdef tuple native_row(const c_native_row *row):
+    texts = (row.library, row.name, row.kinds, row.choice, row.detail, row.moves, row.effect)
     return tuple([(<bytes>text).decode() for text in texts])
 
 
@@ -23,10 +28,15 @@ cdef bint know_native(object intrinsic) except False:
                 raise NotInterposed("the C library has no such function")
             natives[number].slot.numbers = 0
             fit(&natives[number].slot, intrinsic)
-            entry = map_entry(intrinsic, "import table", "")
-            _natives.append((name.decode(), intrinsic.number, intrinsic.levels, entry))
-            return True
+            return know_of_programs(intrinsic)
     raise NotInterposed(ABSENT)
+
+
+cdef bint know_of_programs(object intrinsic) except False:
+    """From now on programs that are not Python have it."""
+    name = intrinsic.qualified.rpartition(".")[2]
+    _natives.append((name, intrinsic.number, intrinsic.levels, map_entry(intrinsic, "import table", "")))
+    return True
 
 
 cdef bint look_at_objects() except False:

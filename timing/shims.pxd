@@ -255,6 +255,7 @@ cdef extern from "hooks/gil_waits.h":
 
 cdef extern from "native/native_wrappers.h":
     ctypedef struct c_native_row "struct native_row":
+        const char *library
         const char *name
         const char *kinds
         const char *choice
@@ -263,7 +264,10 @@ cdef extern from "native/native_wrappers.h":
         const char *effect
     enum:
         NATIVE_COUNT
+        FIRST_STREAM
+        DATABASE_COUNT
     const c_native_row native_rows[]
+    const c_native_row database_rows[]
 
 cdef extern from "native/native_call.h":
     ctypedef struct c_native "struct native":

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LEVELS = 3 /* of the path: the library, cext, interpose */, FILE_INPUT = 257 };
 
@@ -167,6 +168,29 @@ static void restore_preload(char **environment, const char *path)
     }
 }
 
+/* Is it one of the names in the list? */
+static bool is_named(const char *variable, const char *list)
+{
+    size_t bytes = strcspn(variable, "=");
+    for (const char *name = list; name; name = strchr(name, ' ') ? strchr(name, ' ') + 1 : NULL)
+        if (strcspn(name, " ") == bytes && strncmp(name, variable, bytes) == 0)
+            return true;
+    return false;
+}
+
+/* Take out what who started the program had not given it. */
+static void remove_added(char **environment)
+{
+    static const char name[] = "INTERPOSE_ADDED";
+    const char *added = getenv(name);
+    char **kept = environment;
+    for (char **each = environment; added && *each; each++)
+        if (!is_named(*each, name) && !is_named(*each, added))
+            *kept++ = *each;
+    if (added)
+        *kept = NULL;
+}
+
 static bool find_place(const char *path)
 {
     if (strlen(path) >= sizeof place)
@@ -227,5 +251,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments, char
         add_hook(add);
     if (!add && has_place())
         begin_program(library.dli_fname, count, arguments);
+    if (!add)
+        remove_added(environ);
     errno = saved;
 }

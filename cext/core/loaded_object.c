@@ -105,23 +105,23 @@ static bool is_definition(const struct loaded_object *object, uint32_t index, co
 }
 
 /* As the loader searches it: https://flapenguin.me/elf-dt-gnu-hash */
-bool object_defines(const struct loaded_object *object, const char *name)
+void *object_function(const struct loaded_object *object, const char *name)
 {
     if (!object->symbols || !object->defined)
-        return false;
+        return NULL;
     const struct hash_table *table = (const struct hash_table *)object->defined;
     const ElfW(Addr) *words = (const ElfW(Addr) *)(table + 1);
     const uint32_t *buckets = (const uint32_t *)(words + table->words), *chain = buckets + table->buckets;
     uint32_t hash = hash_of(name);
     if (!table->buckets || !table->words || !may_define(table, words, hash))
-        return false;
+        return NULL;
     uint32_t index = buckets[hash % table->buckets], found = 0;
     for (; index >= table->first && !(found & 1); index++) {
         found = chain[index - table->first];
         if ((found | 1) == (hash | 1) && is_definition(object, index, name))
-            return true;
+            return (void *)(object->base + object->symbols[index].st_value);
     }
-    return false;
+    return NULL;
 }
 
 /* --- its import table */

@@ -39,8 +39,8 @@ struct loaded_object {
    dl_iterate_phdr may use it while it runs. */
 VISIBLE void object_read(struct loaded_object *object, const struct dl_phdr_info *info);
 
-/* Does the object itself have a function of that name, for others to call? */
-VISIBLE bool object_defines(const struct loaded_object *object, const char *name);
+/* The function of that name that the object itself has for others to call; NULL if it has none. */
+VISIBLE void *object_function(const struct loaded_object *object, const char *name);
 
 /* A slot of the table. */
 struct import_place {

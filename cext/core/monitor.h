@@ -10,8 +10,6 @@
 
 #include "core/visible.h"
 
-enum { MONITOR_BYTES = 16 * 1024 * 1024 }; /* what a process records before it starts one, and again until one is there */
-
 /* The command: an interpreter, and the directories for its imports, separated by colons. Call it before anything is
    recorded; without it, or if the texts are too long, there is no monitor. */
 VISIBLE void monitor_prepare(const char *interpreter, const char *path);

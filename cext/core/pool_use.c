@@ -3,6 +3,8 @@
    then ignored, recording continues, and reports say so. */
 #include "core/pool_use.h"
 
+enum { MONITOR_BYTES = 16 * 1024 * 1024 };
+
 static uint64_t taken_bytes(const struct control *control)
 {
     return __atomic_load_n(&control->taken_bytes, __ATOMIC_RELAXED);
@@ -39,6 +41,12 @@ bool pool_is_full(const struct control *control)
 bool pool_limit_is_reached(const struct control *control)
 {
     return limit_would_be_reached(control, taken_bytes(control));
+}
+
+bool pool_wants_monitor(const struct control *control)
+{
+    uint64_t half = control->pool_bytes / 2;
+    return taken_bytes(control) >= (half && half < MONITOR_BYTES ? half : MONITOR_BYTES);
 }
 
 static void note_most(struct control *control, uint64_t in_use)

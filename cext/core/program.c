@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static const char *skip_digits(const char *text)
 }
 
 /* python, python3.12, pypy3, python3.13t, python3-dbg */
-bool program_is_python(const char *path)
+static bool is_name_of_python(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (strncmp(name, "python", 6) != 0 && strncmp(name, "pypy", 4) != 0)
@@ -62,6 +63,12 @@ bool program_is_python(const char *path)
     rest = *rest == '.' ? skip_digits(rest + 1) : rest;
     rest += *rest == 't';
     return *rest == 0 || strcmp(rest, "d") == 0 || strcmp(rest, "-dbg") == 0;
+}
+
+bool program_is_python(const char *path)
+{
+    char target[PATH_MAX];
+    return is_name_of_python(path) || (realpath(path, target) && is_name_of_python(target));
 }
 
 /* --- ELF, of our own word size */

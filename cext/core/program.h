@@ -23,7 +23,7 @@ VISIBLE const char *reason_words(enum reason reason);
 /* Why a process that runs the file at `path` cannot be followed. Asked again only when it is another file. */
 VISIBLE enum reason program_reason(const char *path);
 
-/* Is it CPython, or PyPy, by its name? */
+/* Is it CPython, or PyPy, by its name or by that of the file that it is a link to? */
 VISIBLE bool program_is_python(const char *path);
 
 /* The path of a program with this name, as execvp(3) finds it; false if there is none. */

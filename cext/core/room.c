@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "core/exclusive.h"
-#include "core/monitor.h"
 #include "core/pool_use.h"
 #include "core/recorder.h"
 #include "core/room_wait.h"
@@ -14,7 +13,6 @@ static struct {
     struct pool pool;
     bool wait_when_full;
     uint32_t ring_blocks;
-    uint64_t grown_bytes;   /* since a monitor was asked for */
     struct file_head *head; /* where this process counts what it took */
 } room;
 
@@ -104,8 +102,6 @@ static int drain(struct thread *thread)
     int failed = pool_drain(&room.pool, thread->block, &begun);
     if (failed && grows)
         pool_return_room(control, room.head);
-    else if (grows && !room.ring_blocks)
-        room.grown_bytes += BLOCK_BYTES;
     return failed;
 }
 
@@ -125,12 +121,10 @@ static int make_room(struct thread *thread)
     return is_full(thread->block) ? drain(thread) : 0;
 }
 
-/* Whether it is time for a monitor, which is requested once. */
-static bool wants_monitor(void)
+/* Whether it is time for a monitor: by what all processes took together, as each of them may be small. */
+static bool wants_monitor(const struct thread *thread)
 {
-    bool wanted = room.grown_bytes >= MONITOR_BYTES;
-    room.grown_bytes = wanted ? 0 : room.grown_bytes;
-    return wanted;
+    return !room.ring_blocks && thread->block && !thread->block->head.used && pool_wants_monitor(recorder.control);
 }
 
 static void refused(int error)
@@ -177,10 +171,10 @@ static bool find_room(struct thread *thread)
     int failed = make_room(thread);
     if (failed)
         refused(failed);
-    bool monitor = wants_monitor();
+    bool monitor = failed ? failed == EDQUOT : wants_monitor(thread);
     exclusive_end();
     if (monitor)
-        monitor_start(session.founder);
+        room_call_monitor(recorder.control);
     return !failed;
 }
 

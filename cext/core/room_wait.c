@@ -46,10 +46,9 @@ static void sleep_ns(uint64_t wanted_ns)
     nanosleep(&step, NULL);
 }
 
-/* A pool smaller than what a monitor is started for has none yet. One that was just started has its time to come, and so
-   has one that is watching but silent: `interpose run` before it sees that its program records, or a monitor that gets
-   no processor. */
-static void call_monitor(struct control *control)
+/* One that was just started has its time to come, and so has one that is watching but silent: `interpose run` before it
+   sees that its program records, or a monitor that gets no processor. */
+void room_call_monitor(struct control *control)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), called_ns = __atomic_load_n(&waiting.called_ns, __ATOMIC_RELAXED);
     if (monitor_lives(control) || now_ns < called_ns + MONITOR_SILENT_NS ||
@@ -62,7 +61,7 @@ static void call_monitor(struct control *control)
 
 static bool may_wait(struct control *control)
 {
-    call_monitor(control);
+    room_call_monitor(control);
     return monitor_lives(control) && room_may_come(control);
 }
 

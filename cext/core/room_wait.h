@@ -1,4 +1,5 @@
-/* What a program does that waits where the pool is full: it has a monitor make room, unless there is no hope. */
+/* What a program does where the pool is full, or soon will be: it has a monitor make room, and may wait for that, unless
+   there is no hope. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +8,9 @@
 
 /* Nothing was waited for in vain yet. */
 void room_wait_begin(void);
+
+/* Start a monitor, if none lives and this process called none in the last seconds. */
+void room_call_monitor(struct control *control);
 
 /* Is it worth waiting: has room been made in the time that this process waited last? */
 bool room_may_come(const struct control *control);

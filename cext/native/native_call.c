@@ -10,11 +10,13 @@
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
 #include "hooks/without_lock.h"
-#include "native/native_callers.h"
 #include "native/native_errors.h"
 #include "native/native_host.h"
 
 struct native natives[NATIVE_COUNT];
+
+enum { LONGEST_STATEMENT = 64 * 1024 };
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /* --- may it be recorded? */
 
@@ -70,9 +72,9 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
 
 static uint32_t stack_of_native(const struct thread *thread, const void *caller)
 {
-    if (!recorder.stack_kept)
+    if (UNLIKELY(!recorder.stack_kept))
         return 0;
-    return native_host_stack(thread, native_caller_site(caller), caller);
+    return native_host_stack(thread, caller);
 }
 
 /* --- what it changes in the known descriptors */
@@ -109,35 +111,52 @@ static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t ad
     return level == LEVEL_time;
 }
 
+/* The library makes calls of the list within it. */
+static bool holds_others(const struct slot *slot)
+{
+    return slot->choice == CHOICE_outermost;
+}
+
 static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
 {
     const struct slot *slot = call->slot;
     const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
     uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
-    if (!is_timed(thread, slot, added))
+    if (!is_timed(thread, slot, added) || (holds_others(slot) && inside(thread, KIND_db)))
         return false;
     uint32_t stack = stack_of_native(thread, caller);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
         return false;
-    thread->native = (struct native_progress){call->span.call, call->span.index, frame};
+    if (!holds_others(slot))
+        thread->native = (struct native_progress){call->span.call, call->span.index, frame};
     return true;
 }
 
-bool native_begin(struct native_call *call, enum native_number number, intptr_t subject, const void *caller,
+bool native_begin(struct native_call *call, const struct native *native, intptr_t subject, const void *caller,
                   uintptr_t frame)
 {
-    const struct slot *slot = &natives[number].slot;
+    const struct slot *slot = &native->slot;
     if (UNLIKELY(!__atomic_load_n(&recorder.on, __ATOMIC_RELAXED) || !slot->numbers))
         return false;
     int saved = errno;
     struct thread *thread = recorded_native_thread(frame);
     call->slot = slot;
     call->subject = subject;
+    call->failed = 0;
     if (!thread || !begin_span(call, thread, caller, frame))
         call->span.thread = NULL;
     change_before_native(slot, subject);
     errno = saved;
     return call->span.thread || slot->effect;
+}
+
+static uint32_t statement_of_native(enum dialect dialect, struct native_statement *statement)
+{
+    bool literals;
+    size_t bytes = statement->bytes < LONGEST_STATEMENT ? statement->bytes : LONGEST_STATEMENT;
+    if (statement->text)
+        statement->detail = statement_intern(0, dialect, statement->text, strnlen(statement->text, bytes), &literals);
+    return statement->detail;
 }
 
 /* What the C library has read from there, it can be read from. */
@@ -152,6 +171,12 @@ static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, in
         return program_of_line(text, strlen(text));
     if (slot->detail == DETAIL_program)
         return program_intern(text);
+    if (slot->detail >= DETAIL_statement && slot->detail <= DETAIL_oracle_statement)
+        return statement_of_native(slot->detail - DETAIL_statement + DIALECT_any, (struct native_statement *)subject);
+    if (slot->detail == DETAIL_word)
+        return argument_intern(KIND_db, text, strspn(text, letters));
+    if (slot->detail == DETAIL_database)
+        return strncmp(text, "file:", 5) == 0 ? 0 : argument_intern(KIND_db, text, strlen(text));
     return slot->detail == DETAIL_host ? argument_intern(KIND_net, text, strlen(text)) : 0;
 }
 
@@ -171,7 +196,7 @@ static void record_native(struct native_call *call, int64_t result, int error)
     if (!span->detail && !is_about_descriptor(call->slot))
         span->detail = late_native_detail(call->slot, call->subject, error);
     span->task = span->thread->in_loop ? 0 : span->thread->greenlet;
-    uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : 0;
+    uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : call->failed;
     if (span_write(span, bytes, failed) && UNLIKELY(recorder.governed))
         governor_note(span->intrinsic);
 }
@@ -183,7 +208,8 @@ void native_end(struct native_call *call, int64_t result, int error)
     if (thread && span_stop(&call->span)) {
         if (!passed_native(call))
             record_native(call, result, error);
-        thread->native.call = 0;
+        if (!holds_others(call->slot))
+            thread->native.call = 0;
     }
     if (!error)
         change_after_native(call->slot, call->subject, result);

@@ -19,15 +19,23 @@ struct native {
 
 extern struct native natives[NATIVE_COUNT];
 
+/* The subject of a call about a statement. */
+struct native_statement {
+    const char *text; /* NULL: of a statement before it, which its detail was kept of */
+    size_t bytes;
+    uint32_t detail;
+};
+
 struct native_call {
     struct span span; /* its thread is NULL if the call is not timed */
     const struct slot *slot;
     intptr_t subject;
+    uint32_t failed; /* the name of its error, if it is no number of the C library's */
 };
 
 /* False: pass through, there is nothing to end. `caller` is its return address, `frame` the address of the wrapper's
    frame. */
-bool native_begin(struct native_call *call, enum native_number number, intptr_t subject, const void *caller,
+bool native_begin(struct native_call *call, const struct native *native, intptr_t subject, const void *caller,
                   uintptr_t frame);
 
 /* The call has given `result`, or has failed with that error. errno stays as it is. */

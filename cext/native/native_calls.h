@@ -8,6 +8,9 @@
    means, and what it changes, in the words of hooks/slot.h. A free lock is taken without a trace, unless all are requested;
    waits below the threshold are counted.
 
+   Streams of the C library (fopen and so on) are recorded if the buffers above files are (INTERPOSE_FILES=buffered); the calls
+   of the system that they make come from within the C library, and are not seen.
+
    Missing are vfork, whose child continues in its caller's frame, and exec, which a child of vfork calls: neither can be
    between a beginning and an end. */
 #pragma once
@@ -20,7 +23,9 @@
 #define A_CHILD "process idle", ""
 #define A_LOCK "sync idle process", ""
 
-#define NATIVE_CALLS(X) \
+#define NATIVE_CALLS(X) DIRECT_CALLS(X) STREAM_CALLS(X)
+
+#define DIRECT_CALLS(X) \
     X(open,          open,         A_FILE,         "path",       "",       "open") \
     X(open64,        open,         A_FILE,         "path",       "",       "open") \
     X(__open_2,      open_checked, A_FILE,         "path",       "",       "open") \
@@ -92,5 +97,24 @@
     X(pthread_barrier_wait,    barrier,     A_LOCK, "",          "",       "") \
     X(pthread_join,            join,        A_LOCK, "",          "",       "")
 
+#define STREAM_CALLS(X) \
+    X(fopen,         stream_open,   A_FILE,         "path",       "",       "") \
+    X(fopen64,       stream_open,   A_FILE,         "path",       "",       "") \
+    X(fclose,        stream_end,    ANY_DESCRIPTOR, "descriptor", "",       "forget") \
+    X(fread,         stream_read,   ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(fread_unlocked, stream_read,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(__fread_chk,   stream_read_checked, ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(fwrite,        stream_write,  ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(fwrite_unlocked, stream_write, ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(fgets,         stream_line,   ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(getline,       stream_whole_line, ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(__getdelim,    stream_part,   ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(getdelim,      stream_part,   ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(fputs,         stream_text,   ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(fflush,        stream,        ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(fseek,         stream_seek,   ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(fseeko,        stream_seek,   ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(fseeko64,      stream_seek,   ANY_DESCRIPTOR, "descriptor", "",       "")
+
 #define NUMBER_OF_NATIVE(name, ...) NATIVE_##name,
-enum native_number { NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT };
+enum native_number { NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT, FIRST_STREAM = NATIVE_fopen };

@@ -14,8 +14,8 @@ void native_host_begin(void);
 /* The calling thread, if calls of C code on it are recorded; else NULL. */
 struct thread *native_host_thread(void);
 
-/* The stack of a call that C code makes; it returns to `caller`, and its site, 0 if unknown, is that of the object there. */
-uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller);
+/* The stack of a call that C code makes and that returns to `caller`. */
+uint32_t native_host_stack(const struct thread *thread, const void *caller);
 
 /* Is it an object whose calls are not native ones, but the host's own? */
 bool native_host_leaves_out(const struct loaded_object *object);
@@ -26,8 +26,9 @@ void native_host_looked_up(void);
 /* Functions that the host exchanges itself, besides the native intrinsics or in the place of their wrappers. */
 struct native_exchange {
     const char *name;
-    void *ours;
-    void *real; /* the C library's; NULL if it has none of that name */
+    void *ours;  /* NULL: it is looked for, and not exchanged */
+    void **real; /* where the real one is put; NULL if there is none of that name */
+    bool is_of_any; /* any one object may have it, also one loaded later; else it is the C library's */
 };
 extern struct native_exchange native_host_exchanges[];
-extern const unsigned native_host_exchange_count;
+extern unsigned native_host_exchange_count;

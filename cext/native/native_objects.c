@@ -14,7 +14,7 @@
 #include "native/native_wrappers.h"
 
 /* Besides the native intrinsics: what libraries find functions with, and what the host exchanges itself. */
-enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 40, MOST_WRAPPED = HOSTS + MOST_HOSTS };
+enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 96, MOST_WRAPPED = HOSTS + MOST_HOSTS };
 enum { SLOTS = 8192, NAMES = 256 };
 
 /* The exchanged slots. */
@@ -32,6 +32,7 @@ static struct {
     bool ambiguous[MOST_WRAPPED]; /* there is another function of that name besides the C library's */
     const void *way_of_program[MOST_WRAPPED]; /* its address in all objects, if that is not the function's own */
     void *(*dlsym)(void *, const char *);
+    struct region program;
     unsigned long long loaded, unloaded; /* objects, as counted by the loader, at the last look */
     bool on;
 } exchange;
@@ -72,7 +73,7 @@ static void *wrapper_of(unsigned number)
 static void *real_of(unsigned number)
 {
     if (number >= HOSTS)
-        return native_host_exchanges[number - HOSTS].real;
+        return wrapper_of(number) ? *native_host_exchanges[number - HOSTS].real : NULL;
     if (number == DLSYM)
         return (void *)exchange.dlsym;
     return natives[number].slot.numbers ? natives[number].real : NULL;
@@ -110,13 +111,22 @@ static void *wrapped(const char *name, void *found)
     return number != wrapped_count() && found == real_of(number) ? wrapper_of(number) : found;
 }
 
+static int note_program(struct dl_phdr_info *info, size_t size, void *all)
+{
+    struct loaded_object program;
+    (void)size;
+    object_read(&program, info);
+    *(struct region *)all = program.all;
+    return 1; /* the program itself comes first */
+}
+
 /* A program at a fixed address that takes a function's address has its own way to it, whose address then stands for
-   the function's everywhere; calls of other objects do not use it. */
+   the function's everywhere; calls of other objects do not use it. Asking the loader takes long: it looks at all symbols. */
 static bool is_way_of_program(const void *found)
 {
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
-    return found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
+    return is_in(exchange.program, (uintptr_t)found) && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
 }
 
 static void find_real(unsigned number)
@@ -125,13 +135,14 @@ static void find_real(unsigned number)
     void *found = dlsym(RTLD_DEFAULT, name);
     exchange.way_of_program[number] = is_way_of_program(found) ? found : NULL;
     void *real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
-    *(number >= HOSTS ? &native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
+    *(number >= HOSTS ? native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
 }
 
 void native_prepare(void)
 {
-    know_names();
     native_host_begin();
+    know_names();
+    dl_iterate_phdr(note_program, &exchange.program);
     for (unsigned number = 0; number < wrapped_count(); number++)
         if (number != DLSYM)
             find_real(number);
@@ -201,14 +212,27 @@ static void look_at(const struct loaded_object *object)
         object_imports(object, exchange_place, &(struct look){object, caller});
 }
 
+/* A function that any one object may have is real from when it is there on. */
+static void note_definition(const struct loaded_object *object, unsigned number)
+{
+    void *found = object_function(object, name_of(number));
+    bool is_of_any = number >= HOSTS && native_host_exchanges[number - HOSTS].is_of_any;
+    void **real = is_of_any ? native_host_exchanges[number - HOSTS].real : NULL;
+    if (found && real && !*real)
+        *real = found;
+    exchange.ambiguous[number] |= found && (!real || *real != found);
+}
+
 static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothing)
 {
     struct loaded_object object;
     (void)size;
     (void)nothing;
     object_read(&object, info);
-    for (unsigned number = 0; number < wrapped_count() && !object_is_of_the_c_library(&object); number++)
-        exchange.ambiguous[number] |= object_defines(&object, name_of(number));
+    if (object_is_of_the_c_library(&object))
+        return 0;
+    for (unsigned number = 0; number < wrapped_count(); number++)
+        note_definition(&object, number);
     return 0;
 }
 

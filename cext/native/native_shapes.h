@@ -109,6 +109,43 @@
       (clock, flags, wanted, left), -1, result)
 #define SHAPE_micropause(X, name) X(name, int, (useconds_t us), (us), -1, FAILS_BELOW_ZERO)
 
+/* --- streams; X_TOLD says how many bytes were moved. A stream may have no descriptor: then there is none of that number. */
+
+static inline int number_of_stream(FILE *stream)
+{
+    int saved = errno, number = fileno(stream);
+    errno = saved;
+    return number;
+}
+
+#define FAILS_WITH_ERROR(stream) (result < wanted && ferror(stream) ? errno : 0)
+#define SHAPE_stream_open(X, name) \
+    X##_TOLD(name, FILE *, (const char *path, const char *mode), (path, mode), (intptr_t)path, (result ? 0 : errno), 0)
+#define SHAPE_stream_end(X, name) X(name, int, (FILE *of), (of), number_of_stream(of), FAILS_BELOW_ZERO)
+#define SHAPE_stream_read(X, name) \
+    X##_TOLD(name, size_t, (void *memory, size_t each, size_t wanted, FILE *of), (memory, each, wanted, of), \
+             number_of_stream(of), FAILS_WITH_ERROR(of), result * each)
+#define SHAPE_stream_read_checked(X, name) \
+    X##_TOLD(name, size_t, (void *memory, size_t room, size_t each, size_t wanted, FILE *of), \
+             (memory, room, each, wanted, of), number_of_stream(of), FAILS_WITH_ERROR(of), result * each)
+#define SHAPE_stream_write(X, name) \
+    X##_TOLD(name, size_t, (const void *memory, size_t each, size_t wanted, FILE *of), (memory, each, wanted, of), \
+             number_of_stream(of), FAILS_WITH_ERROR(of), result * each)
+#define SHAPE_stream_line(X, name) \
+    X##_TOLD(name, char *, (char *memory, int room, FILE *of), (memory, room, of), number_of_stream(of), \
+             (!result && ferror(of) ? errno : 0), 0)
+#define SHAPE_stream_whole_line(X, name) \
+    X(name, ssize_t, (char **line, size_t *room, FILE *of), (line, room, of), number_of_stream(of), \
+      (result < 0 && ferror(of) ? errno : 0))
+#define SHAPE_stream_part(X, name) \
+    X(name, ssize_t, (char **line, size_t *room, int end, FILE *of), (line, room, end, of), number_of_stream(of), \
+      (result < 0 && ferror(of) ? errno : 0))
+#define SHAPE_stream_text(X, name) \
+    X(name, int, (const char *text, FILE *of), (text, of), number_of_stream(of), FAILS_BELOW_ZERO)
+#define SHAPE_stream(X, name) X(name, int, (FILE *of), (of), (of ? number_of_stream(of) : -1), FAILS_BELOW_ZERO)
+#define SHAPE_stream_seek(X, name) \
+    X(name, int, (FILE *of, long offset, int from), (of, offset, from), number_of_stream(of), FAILS_BELOW_ZERO)
+
 /* --- processes; X_OF_TWO is a function that returns in the child too, where there is nothing to end */
 
 #define SHAPE_fork(X, name) X##_OF_TWO(name, pid_t, (void), (), -1, FAILS_BELOW_ZERO)

@@ -6,29 +6,31 @@
 
 /* The content of exchanged slots: begin, the real function, end. `first` may return before that, and `back` after
    the real function has. */
-#define WRAPPER_WITH(first, back, name, returns, parameters, arguments, subject, error_number) \
+#define WRAPPER_WITH(first, back, told, name, returns, parameters, arguments, subject, error_number) \
     typedef returns type_of_##name parameters; \
     static returns native_##name parameters \
     { \
         type_of_##name *real = (type_of_##name *)natives[NATIVE_##name].real; \
         struct native_call call; \
         first; \
-        if (!native_begin(&call, NATIVE_##name, (subject), __builtin_return_address(0), \
+        if (!native_begin(&call, &natives[NATIVE_##name], (subject), __builtin_return_address(0), \
                           (uintptr_t)__builtin_frame_address(0))) \
             return real arguments; \
         returns result = real arguments; \
         back; \
-        native_end(&call, (int64_t)result, (error_number)); \
+        native_end(&call, (int64_t)(told), (error_number)); \
         return result; \
     }
 #define NOTHING (void)0
-#define WRAPPER(name, ...) WRAPPER_WITH(NOTHING, NOTHING, name, __VA_ARGS__)
-#define WRAPPER_OF_TWO(name, ...) WRAPPER_WITH(NOTHING, RETURN_IN_CHILD, name, __VA_ARGS__)
+#define WRAPPER(name, ...) WRAPPER_WITH(NOTHING, NOTHING, result, name, __VA_ARGS__)
+#define WRAPPER_TOLD(name, returns, parameters, arguments, subject, error_number, told) \
+    WRAPPER_WITH(NOTHING, NOTHING, told, name, returns, parameters, arguments, subject, error_number)
+#define WRAPPER_OF_TWO(name, ...) WRAPPER_WITH(NOTHING, RETURN_IN_CHILD, result, name, __VA_ARGS__)
 #define RETURN_IN_CHILD \
     if (result == 0) \
     return 0
 #define WRAPPER_UNLESS_FREE(name, returns, parameters, arguments, subject, error_number, try) \
-    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, name, returns, parameters, arguments, subject, error_number)
+    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, result, name, returns, parameters, arguments, subject, error_number)
 #define RETURN_UNLESS_BUSY(try) \
     int tried = LIKELY(!recorder.all_waits) ? (try) : EBUSY; \
     if (LIKELY(tried != EBUSY)) \
@@ -37,6 +39,6 @@
 NATIVE_CALLS(WRAPPER_OF_SHAPE)
 
 #define ROW(name, shape, kinds, choice, detail, moves, effect) \
-    {#name, kinds, choice, detail, moves, effect, (void *)native_##name},
+    {"libc", #name, kinds, choice, detail, moves, effect, (void *)native_##name},
 #define ROW_OF(name, shape, ...) ROW(name, shape, __VA_ARGS__)
 const struct native_row native_rows[] = {NATIVE_CALLS(ROW_OF)};

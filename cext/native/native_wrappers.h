@@ -1,11 +1,13 @@
-/* The wrapper of each native intrinsic, and its declaration. */
+/* The wrapper of each native intrinsic, and its declaration; functions of databases have their wrappers in
+   program/program_databases.c. */
 #pragma once
 
+#include "native/database_calls.h"
 #include "native/native_calls.h"
 
 struct native_row {
-    const char *name, *kinds, *choice, *detail, *moves, *effect;
+    const char *library, *name, *kinds, *choice, *detail, *moves, *effect;
     void *wrapper;
 };
 
-extern const struct native_row native_rows[NATIVE_COUNT];
+extern const struct native_row native_rows[NATIVE_COUNT], database_rows[DATABASE_COUNT];

@@ -4,72 +4,129 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/child_variables.h"
 #include "core/preload.h"
 
-enum { MOST_VARIABLES = 4096, MOST_BYTES = 64 * 1024, ADDED = 2 /* ours, and the end */ };
+enum { MOST_VARIABLES = 4096, MOST_BYTES = 64 * 1024, MORE = VARIABLES + 3 /* the library, what was added, and the end */ };
 
-static const char preload_name[] = "LD_PRELOAD=";
+static const char preload_name[] = "LD_PRELOAD=", added_name[] = VARIABLE_ADDED "=";
 
-static char *const *find(char *const *variables, const char *name, size_t bytes)
+/* That of the same name, up to and including its `=`; NULL if there is none. */
+static char *const *find(char *const *variables, const char *like)
 {
-    while (*variables && strncmp(*variables, name, bytes) != 0)
+    size_t bytes = strcspn(like, "=") + 1;
+    while (*variables && strncmp(*variables, like, bytes) != 0)
         variables++;
     return *variables ? variables : NULL;
 }
 
-static char *const *find_lineage(char *const *variables)
+/* --- what is kept */
+
+static bool is_called(const char *text, const char *name)
 {
-    return find(variables, VARIABLE_LINEAGE "=", sizeof VARIABLE_LINEAGE);
+    size_t bytes = strlen(name);
+    return strncmp(text, name, bytes) == 0 && text[bytes] == '=';
 }
+
+static bool is_setting(const char *text)
+{
+    return strncmp(text, VARIABLE_SWITCH, strlen(VARIABLE_SWITCH)) == 0 && strchr(text, '=') &&
+           !is_called(text, VARIABLE_LINEAGE) && !is_called(text, VARIABLE_ADDED) && !is_called(text, VARIABLE_WITHIN);
+}
+
+void passed_variables_keep(char *const *given)
+{
+    char *texts = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&texts, &bytes);
+    for (; out && *given; given++)
+        if (is_setting(*given))
+            fwrite(*given, 1, strlen(*given) + 1, out);
+    if (out && fclose(out) == 0)
+        variables_keep(texts, bytes);
+    free(texts);
+}
+
+/* --- what is passed on */
 
 struct variables_room room_for_variables(char *const *given)
 {
-    struct variables_room none = {1, 1}, room = {ADDED, sizeof preload_name + 1};
+    struct variables_room none = {1, 1}, room = {MORE, sizeof preload_name + 1 + ADDED_BYTES};
     const char *library = preload_library();
-    if (!given || !library || !variables() || !find_lineage(given))
+    if (!given || !library || !variables())
         return none;
     for (char *const *each = given; *each; each++)
         room.count++;
-    char *const *preloaded = find(given, preload_name, sizeof preload_name - 1);
-    room.preload_bytes += strlen(library) + (preloaded ? strlen(*preloaded) : 0);
-    return room.count < MOST_VARIABLES && room.preload_bytes < MOST_BYTES ? room : none;
+    char *const *preloaded = find(given, preload_name);
+    room.bytes += strlen(library) + (preloaded ? strlen(*preloaded) : 0);
+    return room.count < MOST_VARIABLES && room.bytes < MOST_BYTES ? room : none;
+}
+
+static bool is_switched_off(char *const *given)
+{
+    char *const *said = find(given, VARIABLE_SWITCH "=");
+    return said && switches_off(*said + sizeof VARIABLE_SWITCH);
+}
+
+/* Is it a program that records, and is not told to by who starts it? */
+static bool lacks_variables(char *const *given, const char *path, bool needs_library)
+{
+    return path && !find(given, VARIABLE_LINEAGE "=") && !is_switched_off(given) &&
+           (needs_library || program_reason(path) == REASON_none);
+}
+
+/* Put in what is missing, and note its name; one that has its own setting of what to record needs its place alone. */
+static size_t add_variables(char *const *given, char **passed, char *added)
+{
+    size_t count = 0, used = strlen(strcpy(added, added_name));
+    bool is_told = find(given, VARIABLE_SWITCH "=");
+    for (const char *const *each = variables(); *each && !(count && is_told); each++) {
+        size_t bytes = strcspn(*each, "=");
+        if (find(given, *each) || used + bytes + 2 > ADDED_BYTES)
+            continue;
+        used += (size_t)sprintf(added + used, "%s%.*s", count ? " " : "", (int)bytes, *each);
+        passed[count++] = (char *)(size_t)*each;
+    }
+    passed[count++] = added;
+    return count;
 }
 
 /* Ours after those that are there. */
-static void write_preload(char *preload, const char *there)
+static void write_preload(char *preload, char *const *there)
 {
-    strcpy(preload, there ? there : preload_name);
+    strcpy(preload, there ? *there : preload_name);
     if (there)
         strcat(preload, ":");
     strcat(preload, preload_library());
 }
 
-char *const *pass_variables(char *const *given, const char *path, char *const *words, char **passed, char *preload)
+static char *replacement_of(char *variable, bool needs_library, char *preload)
 {
-    struct variables_room room = room_for_variables(given);
+    if (strncmp(variable, variables()[0], sizeof VARIABLE_LINEAGE) == 0)
+        return (char *)(size_t)variables()[0];
+    return needs_library && strncmp(variable, preload_name, sizeof preload_name - 1) == 0 ? preload : variable;
+}
+
+char *const *pass_variables(char *const *given, const char *path, char *const *words, char **passed, char *texts)
+{
+    char *preload = texts + ADDED_BYTES;
     size_t count = 0;
     int saved = errno;
-    if (room.count <= ADDED)
+    if (room_for_variables(given).count == 1)
         return given;
-    bool needs_library = path && words && preload_is_needed(path, (const char *const *)words, true), written = false;
-    for (char *const *each = given; *each; each++) {
-        passed[count] = *each;
-        if (each == find_lineage(given))
-            passed[count] = (char *)(size_t)variables()[0];
-        if (needs_library && !written && strncmp(*each, preload_name, sizeof preload_name - 1) == 0) {
-            write_preload(preload, *each);
-            passed[count] = preload;
-            written = true;
-        }
-        count++;
-    }
-    if (needs_library && !written) {
-        write_preload(preload, NULL);
+    bool needs_library = path && words && preload_is_needed(path, (const char *const *)words, true);
+    char *const *there = find(given, preload_name);
+    if (needs_library)
+        write_preload(preload, there);
+    for (; given[count]; count++)
+        passed[count] = replacement_of(given[count], needs_library, preload);
+    if (needs_library && !there)
         passed[count++] = preload;
-    }
+    if (lacks_variables(given, path, needs_library))
+        count += add_variables(given, passed + count, texts);
     passed[count] = NULL;
     errno = saved;
     return passed;

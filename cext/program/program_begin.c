@@ -13,6 +13,7 @@
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "native/native_objects.h"
+#include "program/passed_variables.h"
 #include "program/program_host.h"
 #include "program/program_place.h"
 #include "program/program_plan.h"
@@ -148,6 +149,7 @@ __attribute__((visibility("default"))) void interpose_program_begin(int count, c
         !(place_claim(&place, step) || (!follow_is_off() && place_make(&place, step))))
         return;
     preload_choose_programs(!follow_is_off());
+    passed_variables_keep(environ);
     take_place(&plan, &place, begun);
     record(&plan, &place, count, words);
 }

@@ -1,7 +1,9 @@
+/* How the program starts others, waits for them, becomes one, and ends: functions in the place of the C library's, exchanged as
+   native calls are (native/native_host.h). Each makes the native call, too, where there is one. */
 #define _GNU_SOURCE
-#include "program/program_children.h"
-
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,12 +27,13 @@
 
 /* The program's own functions, by their names. */
 #define EXCHANGES(X) \
-    X(fork) X(execve) X(execv) X(execvp) X(execvpe) X(execl) X(execlp) X(execle) X(fexecve) X(posix_spawn) X(posix_spawnp) \
+    X(fork) X(execve) X(execv) X(execvp) X(execvpe) X(execl) X(execlp) X(execle) X(fexecve) X(execveat) X(clone) X(posix_spawn) X(posix_spawnp) \
     X(system) X(popen) X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(_exit) X(_Exit) X(prctl)
 #define NUMBER_OF_EXCHANGE(name) OF_##name,
 enum { EXCHANGES(NUMBER_OF_EXCHANGE) EXCHANGE_COUNT };
 
-#define REAL(name) ((__typeof__(&name))native_host_exchanges[OF_##name].real)
+static void *reals[EXCHANGE_COUNT];
+#define REAL(name) ((__typeof__(&name))reals[OF_##name])
 #define NATIVE(name) ((__typeof__(&name))native_rows[NATIVE_##name].wrapper)
 
 /* A child of vfork(2), in its parent's memory. */
@@ -94,37 +97,81 @@ static void waits(void)
 
 /* --- fork */
 
-static pid_t program_fork(void)
+static struct child forks(void)
 {
     struct child record = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_FORK, .stack = program_stack()};
-    struct thread *thread = recording();
     recorder_forks();
-    pid_t child = NATIVE(fork)();
+    return record;
+}
+
+/* In the parent. */
+static pid_t has_forked(struct child *record, struct thread *thread, pid_t child)
+{
     int saved = errno;
-    if (child == 0) {
-        recorder_forked();
-    } else if (thread) {
-        record.number = thread->fork;
-        record.pid = child > 0 ? (uint32_t)child : 0;
-        record.error = child > 0 ? 0 : (uint32_t)saved;
-        starts(&record, NULL);
+    if (thread) {
+        record->number = thread->fork;
+        record->pid = child > 0 ? (uint32_t)child : 0;
+        record->error = child > 0 ? 0 : (uint32_t)saved;
+        starts(record, NULL);
     }
-    if (child)
-        recorder_has_forked();
+    recorder_has_forked();
     errno = saved;
     return child;
+}
+
+static pid_t program_fork(void)
+{
+    struct thread *thread = recording();
+    struct child record = forks();
+    pid_t child = NATIVE(fork)();
+    if (child)
+        return has_forked(&record, thread, child);
+    recorder_forked();
+    return 0;
+}
+
+/* What a child does that is cloned to run a function. */
+struct cloned {
+    int (*does)(void *);
+    void *about;
+};
+
+static int begin_cloned(void *data)
+{
+    struct cloned cloned = *(struct cloned *)data;
+    recorder_forked();
+    int status = cloned.does(cloned.about);
+    recorder_end(status & 0xff);
+    return status;
+}
+
+/* A thread, or a child in our memory, passes through; a child in a copy of it is a forked one. */
+static int program_clone(int (*does)(void *), void *stack, int flags, void *about, ...)
+{
+    va_list more;
+    va_start(more, about);
+    pid_t *told_us = va_arg(more, pid_t *);
+    void *storage = va_arg(more, void *);
+    pid_t *told_it = va_arg(more, pid_t *);
+    va_end(more);
+    if ((flags & CLONE_VM) || !does || is_borrowed())
+        return REAL(clone)(does, stack, flags, about, told_us, storage, told_it);
+    struct thread *thread = recording();
+    struct child record = forks();
+    struct cloned cloned = {does, about};
+    return has_forked(&record, thread, REAL(clone)(begin_cloned, stack, flags, &cloned, told_us, storage, told_it));
 }
 
 /* --- exec */
 
 #define PASSED(given) \
     struct variables_room room = room_for_variables(given); \
-    char *passed[room.count], preload[room.preload_bytes]
+    char *passed[room.count], texts[room.bytes]
 
 static int become(const char *path, char *const *words, char *const *given)
 {
     PASSED(given);
-    char *const *variables = pass_variables(given, path, words, passed, preload);
+    char *const *variables = pass_variables(given, path, words, passed, texts);
     struct child *child = becomes(path);
     return has_failed(child, REAL(execve)(path, words, variables));
 }
@@ -144,7 +191,7 @@ static int program_execvpe(const char *name, char *const *words, char *const *gi
     char found[PATH_BYTES];
     PASSED(given);
     const char *path = program_find(name, found) ? found : NULL;
-    char *const *variables = pass_variables(given, path, words, passed, preload);
+    char *const *variables = pass_variables(given, path, words, passed, texts);
     struct child *child = path ? becomes(path) : NULL;
     return has_failed(child, REAL(execvpe)(name, words, variables));
 }
@@ -154,12 +201,25 @@ static int program_execvp(const char *name, char *const *words)
     return program_execvpe(name, words, environ);
 }
 
+static int program_execveat(int within, const char *name, char *const *words, char *const *given, int flags)
+{
+    char path[PATH_BYTES];
+    PASSED(given);
+    if (*name == '/' || within == AT_FDCWD)
+        snprintf(path, sizeof path, "%s", name);
+    else
+        snprintf(path, sizeof path, *name ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", within, name);
+    char *const *variables = pass_variables(given, path, words, passed, texts);
+    struct child *child = becomes(path);
+    return has_failed(child, REAL(execveat)(within, name, words, variables, flags));
+}
+
 static int program_fexecve(int number, char *const *words, char *const *given)
 {
     char path[64];
     PASSED(given);
     snprintf(path, sizeof path, "/proc/self/fd/%d", number);
-    char *const *variables = pass_variables(given, path, words, passed, preload);
+    char *const *variables = pass_variables(given, path, words, passed, texts);
     struct child *child = becomes(path);
     return has_failed(child, REAL(fexecve)(number, words, variables));
 }
@@ -220,7 +280,7 @@ static int spawn(spawn_function *native, const char *path, pid_t *wanted, const 
     pid_t pid = 0, *place = wanted ? wanted : &pid;
     struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SPAWN};
     PASSED(given);
-    int failed = native(place, name, actions, how, words, pass_variables(given, path, words, passed, preload));
+    int failed = native(place, name, actions, how, words, pass_variables(given, path, words, passed, texts));
     child.error = (uint32_t)failed;
     child.pid = failed ? 0 : (uint32_t)*place;
     starts(&child, path ? path : name);
@@ -252,7 +312,7 @@ static int program_system(const char *command)
     struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL}, *record = starts(&child, shell);
     char **before = environ;
     PASSED(before);
-    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, preload);
+    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, texts);
     waits();
     int status = NATIVE(system)(command), saved = errno;
     if (environ == ours)
@@ -269,7 +329,7 @@ static FILE *program_popen(const char *command, const char *mode)
     char **before = environ;
     PASSED(before);
     starts(&child, shell);
-    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, preload);
+    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, texts);
     FILE *pipe = NATIVE(popen)(command, mode);
     if (environ == ours)
         environ = before;
@@ -354,6 +414,8 @@ static int program_prctl(int option, unsigned long second, unsigned long third, 
     return REAL(prctl)(option, second, third, fourth, fifth);
 }
 
-#define EXCHANGE(name) {#name, (void *)program_##name, NULL},
-struct native_exchange native_host_exchanges[] = {EXCHANGES(EXCHANGE)};
-const unsigned native_host_exchange_count = EXCHANGE_COUNT;
+void program_exchange_children(void)
+{
+#define EXCHANGE(name) program_exchange((struct native_exchange){#name, (void *)program_##name, &reals[OF_##name], false});
+    EXCHANGES(EXCHANGE)
+}

@@ -4,6 +4,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "native/native_host.h"
+
+/* Have one more function exchanged; and each of the two lists of them. */
+void program_exchange(struct native_exchange exchange);
+void program_exchange_children(void);
+void program_exchange_databases(void);
+
 /* Where the program itself lies, and the site of its calls. Before the first call. */
 void program_know_itself(const char *path);
 

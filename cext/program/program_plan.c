@@ -15,6 +15,7 @@
 #include "hooks/open_calls.h"
 #include "native/native_call.h"
 #include "native/native_wrappers.h"
+#include "program/program_databases.h"
 
 enum { LARGEST_BYTES = 1024 * 1024, MOST_WORDS = 24 };
 
@@ -59,7 +60,7 @@ static void fit_kinds(struct slot *slot, const struct native_row *row)
 {
     char kinds[64], *words[MOST_WORDS], name[64];
     snprintf(kinds, sizeof kinds, "%s", row->kinds);
-    snprintf(name, sizeof name, "libc.%s", row->name);
+    snprintf(name, sizeof name, "%s.%s", row->library, row->name);
     unsigned count = split(kinds, words);
     const char *first = words[0];
     for (unsigned offset = 0; offset < count; offset++) {
@@ -84,14 +85,22 @@ static void fit(struct slot *slot, const struct native_row *row, char *const *wo
     fit_kinds(slot, row);
 }
 
+static void fit_named(struct native *all, const struct native_row *rows, unsigned rows_count, char *const *words, unsigned count)
+{
+    for (unsigned number = 0; number < rows_count; number++)
+        if (strcmp(rows[number].name, words[0]) == 0)
+            fit(&all[number].slot, &rows[number], words + 1, count - 1);
+}
+
 /* Its name, its first number, a level for each of its kinds. */
 static void take_native(char *text)
 {
     char *words[MOST_WORDS];
     unsigned count = split(text, words);
-    for (unsigned number = 0; count >= 3 && number < NATIVE_COUNT; number++)
-        if (strcmp(native_rows[number].name, words[0]) == 0)
-            fit(&natives[number].slot, &native_rows[number], words + 1, count - 1);
+    if (count < 3)
+        return;
+    fit_named(natives, native_rows, NATIVE_COUNT, words, count);
+    fit_named(databases, database_rows, DATABASE_COUNT, words, count);
 }
 
 static void take_argument(const char *kind, const char *how_much)

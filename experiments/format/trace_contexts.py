@@ -3,6 +3,7 @@ other tracers in the program had active in transactions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from interpose.experiments.format.records import ContextRecord
@@ -31,6 +32,11 @@ class ActiveSpan(NamedTuple):
     tracer: str
     trace: str
     span: str
+
+
+def in_words(spans: Sequence[ActiveSpan]) -> str:
+    """Spans of other tracers as one text: tracer, trace and span of each."""
+    return ", ".join(" ".join(each) for each in spans)
 
 
 def read_active_spans(table: RecordTable[ContextRecord]) -> dict[tuple[int, int], list[ActiveSpan]]:

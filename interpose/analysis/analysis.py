@@ -46,18 +46,23 @@ class Analysis:
 
     def records(self, process: Process, by: tuple[str, ...], histograms: bool = False) -> Records:
         """The records of the calls of `process` by the fields `by`. Raises UsageError if these are not kept."""
-        made = self._records(process, by, histograms, None)
-        if by[0] == "thread":
-            self._account(process, made)
-        return made
+        return self._records(process, by, histograms, None)
 
     def records_by_transaction(self, process: Process, by: tuple[str, ...], histograms: bool = False) -> Records:
         """The same, each under its transaction. Raises UsageError if the fields are not kept."""
+        kept = self._kept.get(process)
+        if kept and kept.can_tell(by, histograms):
+            made = Records(by)
+            made.take_in(kept)
+            return made
         return self._records(process, by, histograms, Tracker(lives_of(process), self.pauses))
 
     def _records(self, process: Process, by: tuple[str, ...], histograms: bool, tracker: Tracker | None) -> Records:
         selection = self._selects(process) if self._selects else None
-        return consolidated(process, by, self.consolidator, selection, histograms, tracker)
+        made = consolidated(process, by, self.consolidator, selection, histograms, tracker)
+        if by[0] == "thread":
+            self._account(process, made)
+        return made
 
     def records_of_threads(self, process: Process, fields: tuple[str, ...]) -> Records:
         """The records by the thread first and at least these fields: those that were kept, where they tell enough."""
@@ -65,7 +70,7 @@ class Analysis:
         return kept if kept and set(kept.by).issuperset(fields) else self.records(process, ("thread", *fields))
 
     def keep(self, process: Process, records: Records) -> None:
-        """Let other analyses have `records` of `process`, which are by the thread first."""
+        """Let other analyses have `records` of `process`, which are by the thread first, and by transaction."""
         self._kept[process] = records
 
     @property

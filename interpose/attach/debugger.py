@@ -32,7 +32,8 @@ _CANNOT_WAIT = {
     *(signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT),
     *range(signal.SIGSYS + 1, signal.SIGRTMIN),
 }
-_STOP_S = 20.0  # a thread stops at once, unless it waits for a disk or for a child that has not begun yet
+_STOP_S = 20.0  # a thread stops at once, unless it waits in the kernel or for a child that has not begun yet
+_KERNEL_S = 0.01  # a thread that does not stop for so long may wait in the kernel
 _LOOK_S = 1.0
 _MOMENT_S, _LOOKS_AT_MASKS = 0.002, 20
 _WORD_BYTES = 8
@@ -94,17 +95,30 @@ class Debugger:
         return any(thread.blocks_traps for thread in self._threads.values())
 
     def stop(self) -> None:
-        """Stop all threads, wherever they are. Raises CannotAttach if one does not stop."""
+        """Stop all threads, wherever they are. Raises CannotAttach if one does not stop.
+
+        Others do not stand still for one that waits for a disk or for vfork's child: that one stops before it executes
+        anything of the program again.
+        """
         self._holds = True
         for thread in self._threads.values():
             if not thread.is_stopped:
                 _ask(ptrace.INTERRUPT, thread)
         until_s = time.monotonic() + _STOP_S
         while self._announced or not all(thread.is_stopped for thread in self._threads.values()):
-            event = self._next_event(until_s)
-            if event is None:
+            event = self._next_event(time.monotonic() + _KERNEL_S)
+            if event is not None:
+                self._handle(*event)
+            elif self._others_wait_in_kernel():
+                break
+            elif time.monotonic() >= until_s:
                 raise CannotAttach(f"{self._tracee.pid}: a thread of it cannot be stopped: it waits in the kernel")
-            self._handle(*event)
+
+    def _others_wait_in_kernel(self) -> bool:
+        """Are some threads stopped, and all others where they cannot be?"""
+        others = [thread.number for thread in self._threads.values() if not thread.is_stopped]
+        is_one_stopped = len(others) < len(self._threads)
+        return is_one_stopped and not self._announced and all(map(self._tracee.waits_in_kernel, others))
 
     def go_on(self) -> None:
         """Let all threads run except the borrowed one."""

@@ -153,6 +153,13 @@ class Tracee:
         """Is this a thread of it?"""
         return os.path.exists(f"/proc/{self.pid}/task/{number}")
 
+    def waits_in_kernel(self, thread: int) -> bool:
+        """Is this thread in a wait that signals do not end?"""
+        try:
+            return _read_status(f"{self.pid}/task/{thread}")["State"].startswith("D")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
     def has_signal_pending(self, thread: int, number: int) -> bool:
         """Has the kernel a signal for this thread that it has not delivered yet?"""
         try:

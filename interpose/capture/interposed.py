@@ -22,7 +22,7 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
     Where there are data collectors, `collected`, so is what stands for them."""
     if "calls" not in wanted.record:
         return []
-    layers = ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
+    layers = layers_of(wanted)
     if found or everything:
         every = (library.SYSTEM, [*system_library.every(), *_on_request(wanted, collected)])
         _sample([every, *(found.libraries if found else ())], wanted)
@@ -30,6 +30,11 @@ def intrinsics_of(wanted, found=None, everything=False, collected=None):
     ours = (library.SYSTEM, [*system_library.INTRINSICS, *_on_request(wanted, collected)])
     _sample([ours], wanted)
     return at_levels(library.resolve([ours], layers), wanted)
+
+
+def layers_of(wanted):
+    """Which of the layers of files are recorded."""
+    return ("raw", "buffered") if wanted.files == "buffered" else ("raw",)
 
 
 def _sample(libraries, wanted):
@@ -100,8 +105,8 @@ class Packages:
                     del sys.modules[name]
         self._declared.update([each.target for each in declared])
         _sample([(library.SYSTEM, declared)], self._wanted)
-        layers = ("raw", "buffered") if self._wanted.files == "buffered" else ("raw",)
-        return at_levels(library.resolve([(library.SYSTEM, declared)], layers, number), self._wanted)
+        found = library.resolve([(library.SYSTEM, declared)], layers_of(self._wanted), number)
+        return at_levels(found, self._wanted)
 
 
 def load_libraries(wanted, environment):

@@ -28,8 +28,8 @@ def write_plan(wanted: Settings, words: list[str], directory: str) -> None:
     if "t" in sys.abiflags:
         raise NotRecorded("native calls: not yet with a free-threaded interpreter")
     session.choose_redacted(wanted)
-    found = interposed.at_levels(library.resolve([(library.SYSTEM, native.intrinsics())]), wanted)
-    session.record(wanted, directory, "", directory, found)
+    found = library.resolve([(library.SYSTEM, native.intrinsics())], interposed.layers_of(wanted))
+    session.record(wanted, directory, "", directory, interposed.at_levels(found, wanted))
 
 
 def plan_of(wanted: Settings, words: list[str], directory: str) -> tuple[bytes, str]:

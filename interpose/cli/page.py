@@ -26,8 +26,8 @@ PROFILES = ("site", *TITLES)
 
 
 def write_page(analysis: Analysis, out: TextIO) -> None:
-    """Write the HTML report to `out`; events are read three times, by line, transaction and time."""
-    survey = Survey(analysis)
+    """Write the HTML report to `out`; events are read twice, by line and transaction, and by time."""
+    survey = Survey(analysis, histograms=True)
     experiment = analysis.experiment
     profiles = {by: profile(analysis, by) for by in dict.fromkeys(PROFILES)}
     made = Material(

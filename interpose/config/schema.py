@@ -290,7 +290,8 @@ class Settings:
         values.one_of(LAYERS),
         form="|".join(LAYERS),
         default="raw",
-        meaning="where to record files: raw is what reaches the operating system; buffered adds the buffers above it",
+        meaning="where to record files: raw is what reaches the operating system; buffered adds the buffers above it"
+        " and, where native calls are recorded, the streams of C (`fopen`, `fread` …)",
     )
     propagate = setting(
         values.parse_switch,

@@ -17,6 +17,7 @@ from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.format.layout import Field, Layout
 from interpose.experiments.format.records import Event
+from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import UNKNOWN_SITE, Process
 from interpose.exports.optional import optional
 from interpose.exports.single_events import LaneNames, blocks_of
@@ -28,6 +29,7 @@ from interpose.reports.tables.transactions import transactions_table
 
 pyarrow = optional("pyarrow")
 CALLS = "calls"
+HEADER = "traceparent"  # the tracer of a span that is known by this header alone
 ROWS_IN_A_BATCH = 1 << 18
 _NUMBERS = [name for name in Event._fields if name not in ("intrinsic", "detail", "error")]
 
@@ -36,13 +38,32 @@ def small_tables(analysis: Analysis) -> dict[str, Any]:
     """The tables of the reports, by name."""
     experiment = analysis.experiment
     log = experiment.founder.log
-    found = {
+    made = {
         "processes": processes_table(walk(tree(experiment)), experiment.founder),
         "report": profile_table(profile(analysis, "site"), "site", log),
         "transactions": transactions_table(transactions(analysis)),
         "usage": overview_table(experiment, usages(experiment)),
     }
-    return {name: _arrow(each) for name, each in found.items()}
+    return {"spans": _spans(experiment), **{name: _arrow(each) for name, each in made.items()}}
+
+
+def _spans(experiment: Experiment) -> Any:
+    """The spans that other tracers had active in transactions, and those that requests came from."""
+    columns = [*((name, pyarrow.string()) for name in ("process", "tracer", "trace", "span"))]
+    columns += [("thread", pyarrow.uint64()), ("call", pyarrow.uint64())]
+    rows = [
+        dict(zip(("process", "thread", "call", "tracer", "trace", "span"), (process.place, *call, *each), strict=True))
+        for process in experiment.processes
+        for call, each in _spans_of(process)
+    ]
+    return pyarrow.Table.from_pylist(rows, pyarrow.schema(columns))
+
+
+def _spans_of(process: Process) -> Iterator[tuple[tuple[int, int], tuple[str, str, str]]]:
+    for call, context in process.trace_contexts.items():
+        yield call, (HEADER, context.trace, context.parent)
+    for call, spans in process.active_spans.items():
+        yield from ((call, each) for each in spans)
 
 
 def _arrow(table: Table) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.experiments.format.records import Event
+from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process
 from interpose.exports.single_events import LaneNames, events_of, refuse_without_events
 from interpose.reports.screen.state import command_line
@@ -84,5 +85,6 @@ class _Process:
             "detail": self._process.string(event.detail),
             "error": self._process.string(event.error),
             "site": f"{site.file}:{site.line} {site.function}" if site else "",
+            "other_spans": in_words(self._process.active_spans.get((event.thread, event.call), ())),
         }
         return {name: value for name, value in told.items() if value}

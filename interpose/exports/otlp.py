@@ -91,9 +91,10 @@ class ProcessSpans:
         self._contexts = process.trace_contexts if contexts is None else contexts
         self._active = process.active_spans if active is None else active
         self._transactions: dict[tuple[int, int], list[_Transaction]] = {}
+        self._of_process = span_of(self._seed, 0, 0)
         kept = lru_cache(KEPT)
-        self._of_site, self._of_call = kept(self._site), kept(self._call)
-        self._of_detail, self._of_thread = kept(self._about), kept(self._lane)
+        self._of_call, self._of_site, self._of_thread = kept(self._call), kept(self._site), kept(self._lane)
+        self._of_detail, self._of_all = kept(self._about), kept(self._attributes)
 
     def request(self, spans: Sequence[str]) -> bytes:
         """The bytes of a request that has these spans."""
@@ -119,7 +120,7 @@ class ProcessSpans:
         outer = self._started_in[1] if self._started_in else ""
         parent = outer if self._starter is None else span_of(seed_of(self._starter.log), 0, 0)
         return (
-            f'{{"traceId":"{self._whole}","spanId":"{span_of(self._seed, 0, 0)}",{_around(parent)}'
+            f'{{"traceId":"{self._whole}","spanId":"{self._of_process}",{_around(parent)}'
             f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
             f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
         )
@@ -138,18 +139,17 @@ class ProcessSpans:
         return [self._span(event) for event in events]
 
     def _span(self, event: Event) -> str:
-        trace, parent = self._trace_of(event)
+        trace, parent = self._trace_of(event) if self._transactions else (self._whole, self._parent(event))
         begin_ns = event.start_ns + self._calendar_ns
-        told = f'{{"key":"interpose.cpu_ns","value":{{"intValue":"{event.cpu_ns}"}}}}'
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
         links = self._links(event) if self._active else ""
         return (
             f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
             f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
-            f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{told}{moved}'
-            f'{self._of_site(event.stack)}{self._of_detail(event.intrinsic, event.detail)}'
-            f'{self._of_thread(event.thread)}]{links}{error}}}'
+            f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{{"key":"interpose.cpu_ns","value":'
+            f'{{"intValue":"{event.cpu_ns}"}}}}{moved}'
+            f'{self._of_all(event.stack, event.intrinsic, event.detail, event.thread)}]{links}{error}}}'
         )
 
     def _trace_of(self, event: Event) -> tuple[str, str]:
@@ -162,7 +162,7 @@ class ProcessSpans:
         return transaction.trace if transaction else self._whole, self._parent(event)
 
     def _parent(self, event: Event) -> str:
-        return span_of(self._seed, event.thread, event.parent) if event.parent else span_of(self._seed, 0, 0)
+        return span_of(self._seed, event.thread, event.parent) if event.parent else self._of_process
 
     def _told_of_all(self) -> Iterator[_Told]:
         """Of each of its calls what says which transaction it is, if it is one."""
@@ -214,6 +214,9 @@ class ProcessSpans:
         return f',"links":[{links}]' if links else ""
 
     # Values that many calls share are made once.
+
+    def _attributes(self, stack: int, intrinsic: int, detail: int, thread: int) -> str:
+        return f"{self._of_site(stack)}{self._of_detail(intrinsic, detail)}{self._of_thread(thread)}"
 
     def _call(self, number: int) -> str:
         intrinsic = self._process.intrinsic(number)

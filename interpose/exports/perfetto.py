@@ -1,26 +1,27 @@
 """A trace as https://ui.perfetto.dev, trace_processor and its SQL read it: TrackEvents in Protocol Buffers, by gzip.
 
 A track for each process and thread, and below a thread for each of its tasks; a slice for each call, in the category
-of its kind, with its line as source location, and CPU time, bytes, detail and error as arguments. A call in progress
-has no end. Counters: processors in use and largest memory of each process, from the samples of its overview. Names
-are written once. Flows lead from the call that started a process to that process, and from a request to the call of
-another process that served it.
+of its kind, with its line as source location, and CPU time, bytes, detail, error, and the span that another tracer had
+active as arguments. A call in progress has no end. Counters: processors in use and largest memory of each process, from
+the samples of its overview. Names are written once. Flows lead from the call that started a process to that process,
+and from a request to the call of another process that served it.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import BinaryIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.usage import Usage, usages
+from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process, Thread
 from interpose.exports.flows import Flows, flows_of
 from interpose.exports.protobuf import double, fixed64, message, number, text
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
-from interpose.exports.trace_packets import ANNOTATIONS, Packets
+from interpose.exports.trace_packets import ANNOTATIONS, OTHER_TEXTS, Packets
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
 
@@ -77,7 +78,9 @@ class _Process:
         for thread in self._process.threads:
             yield self._thread(thread.number, thread)
         if self._process.events:
-            made = Packets(self._process.events.layout, self._sequence, self._flows)
+            spans = {call: number for number, call in enumerate(self._process.active_spans, OTHER_TEXTS)}
+            yield self._other_spans(spans)
+            made = Packets(self._process.events.layout, self._sequence, self._flows, spans)
             for block in blocks_of(self._process):
                 yield self._new(made, block.events)
                 yield made.packets(block.events)
@@ -95,6 +98,12 @@ class _Process:
         names = [message(3, number(1, place), text(2, each)) for place, each in enumerate(ANNOTATIONS, 1)]
         begin = self._packet(message(_INTERNED, *names), flags=_STATE_CLEARED)
         return begin + self._described(self._track, text(2, name), process)
+
+    def _other_spans(self, numbers: Mapping[tuple[int, int], int]) -> bytes:
+        """The spans of other tracers, as texts with these numbers."""
+        active = self._process.active_spans
+        texts = [message(29, number(1, each), text(2, in_words(active[call]))) for call, each in numbers.items()]
+        return self._packet(message(_INTERNED, *texts)) if texts else b""
 
     def _whole(self) -> bytes:
         """A slice from the process's start to its end, to which the call that started it leads."""

@@ -11,14 +11,14 @@ from libc.string cimport memcpy
 
 FIELDS = ("start_ns", "wall_ns", "cpu_ns", "bytes", "thread", "intrinsic", "stack", "detail", "error", "task", "call")
 # What annotations are called, by their numbers from 1 on.
-ANNOTATIONS = ("cpu_ns", "bytes", "detail", "error")
+ANNOTATIONS = ("cpu_ns", "bytes", "detail", "error", "other_spans")
 
 cdef enum:
     START, WALL, CPU, BYTES, THREAD, INTRINSIC, STACK, DETAIL, ERROR, TASK, CALL
     PICKED
 
 cdef enum:
-    CPU_NAME = 1, BYTES_NAME, DETAIL_NAME, ERROR_NAME
+    CPU_NAME = 1, BYTES_NAME, DETAIL_NAME, ERROR_NAME, SPANS_NAME
     NUMBERS_AT_MOST = 1 << 26  # a number beyond is of a damaged experiment, and stands for nothing
     KINDS_AT_MOST = 1 << 16
     FLOWS_AT_MOST = 8  # of a slice, of each sort
@@ -30,6 +30,7 @@ cdef enum:
 
 cdef uint64_t LATEST_NS = 1 << 62
 
+OTHER_TEXTS = NUMBERS_AT_MOST  # texts that the experiment does not have get numbers from here on
 assert len(FIELDS) == PICKED and FIELDS.index("call") == CALL
 
 
@@ -104,10 +105,11 @@ cdef class Packets:
     cdef size_t record_bytes
     cdef uint32_t sequence
     cdef Seen intrinsics, stacks, texts
-    cdef dict tracks, begin, begin_at, end
+    cdef dict tracks, begin, begin_at, end, spans
     cdef list kinds
 
-    def __init__(self, layout, uint32_t sequence, flows):
+    def __init__(self, layout, uint32_t sequence, flows, spans):
+        """`spans` has the number of a text for each call, by thread and number, in which another tracer had a span."""
         picked = layout.unsigned(FIELDS)
         for place, name in enumerate(FIELDS):
             field = picked.fields.get(name)
@@ -118,6 +120,7 @@ cdef class Packets:
         self.intrinsics, self.stacks, self.texts = Seen(), Seen(), Seen()
         self.tracks = {}
         self.begin, self.begin_at, self.end = dict(flows.begin), dict(flows.begin_at), dict(flows.end)
+        self.spans = spans
         self.kinds = [0] * KINDS_AT_MOST
 
     def name_kind(self, uint32_t intrinsic, uint32_t kind):
@@ -212,6 +215,8 @@ cdef class Packets:
             end = put_number(end, 10, intrinsic)
         if 0 < stack < NUMBERS_AT_MOST:
             end = put_number(end, 34, stack)
+        if self.spans:
+            end = self.put_spans_of(end, self.field(record, THREAD), self.field(record, CALL))
         if self.begin or self.begin_at or self.end:
             end = self.put_flows_of(end, self.field(record, THREAD), self.field(record, CALL), self.field(record, START))
         return self.put_packet(at, start_ns, more, end, SLICE_BEGIN, track)
@@ -219,6 +224,10 @@ cdef class Packets:
     cdef uint8_t *put_flows_of(self, uint8_t *at, uint64_t thread, uint64_t call, uint64_t start_ns) except NULL:
         at = put_flows(at, FLOW_BEGINS, self.begin.get((thread, call), []) + self.begin_at.get((thread, start_ns), []))
         return put_flows(at, FLOW_ENDS, self.end.get((thread, call), []))
+
+    cdef uint8_t *put_spans_of(self, uint8_t *at, uint64_t thread, uint64_t call) except NULL:
+        number = self.spans.get((thread, call))
+        return at if number is None else put_annotation(at, SPANS_NAME, 17, number)
 
     cdef uint8_t *put_text(self, uint8_t *at, uint32_t name, uint64_t number) noexcept:
         return put_annotation(at, name, 17, number) if 0 < number < NUMBERS_AT_MOST else at

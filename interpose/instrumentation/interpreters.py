@@ -119,8 +119,8 @@ def interpreter_of(words: Sequence[str]) -> Interpreter:
 
 
 def is_python_name(path: str) -> bool:
-    """Whether a program is called as interpreters are: python, python3.12, pypy3."""
-    return PYTHON_NAME.fullmatch(os.path.basename(path)) is not None
+    """Whether a program, or the file that it is a link to, is called as interpreters are: python, python3.12, pypy3."""
+    return any(PYTHON_NAME.fullmatch(os.path.basename(each)) for each in (path, os.path.realpath(path)))
 
 
 def ask(interpreter: Interpreter) -> Answer | None:

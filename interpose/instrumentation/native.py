@@ -1,9 +1,8 @@
-"""The native intrinsics as they are declared: what the list in cext/native/native_calls.h says of each.
+"""The native intrinsics as they are declared: what the lists in cext/native/native_calls.h and database_calls.h say.
 
 This is imported inside the traced program, where native calls are recorded.
 """
 
-from interpose.kinds import NATIVE
 from interpose.library import Intrinsic
 from interpose.timing import shims
 
@@ -11,10 +10,11 @@ TARGET = "interpose.timing.shims:native."
 
 
 def intrinsics():
-    """All of them."""
-    return [_declared(*row) for row in shims.native_calls()]
+    """All of them; those of databases are of programs that are not Python."""
+    in_both = [_declared("native", *row) for row in shims.native_calls()]
+    return in_both + [_declared("program", *row) for row in shims.database_calls()]
 
 
-def _declared(name, kinds, choice, detail, moves, effect):
+def _declared(by, library, name, kinds, choice, detail, moves, effect, is_buffer):
     told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect, "waits": kinds.startswith("sync")}
-    return Intrinsic(NATIVE + name, TARGET + name, kinds, by="native", **told)
+    return Intrinsic(f"{library}.{name}", TARGET + name, kinds, by=by, layer="buffered" if is_buffer else "raw", **told)

@@ -205,3 +205,26 @@ def test_a_dialogue_has_the_name_that_was_given_last():
     assert named.before is None
     assert told(second.before) == (PAY, 2000, 1500, 500)
     assert told(third.before) == (PAY, 4000, 1700, 300)
+
+
+def test_what_is_between_two_transactions_is_told_where_the_next_one_only_ends_it():
+    tracking = tracker()
+
+    before = tracking.between(THREAD)
+    tracking.step(THREAD, call(2000, 500, SPAN, start_cpu_ns=100, cpu_ns=10), False)
+    between = tracking.between(THREAD)
+    tracking.go_on_between(THREAD, between._replace(start_ns=4000))
+
+    assert before is None
+    assert between == (2500, 110, 0)
+    assert last(tracking) == (EXIT, 4000, 6000, 0)
+
+
+@pytest.mark.parametrize("role", [NAMES, READS, BEGINS])
+def test_nothing_is_told_of_what_is_between_transactions_in_one_that_is_no_call(role):
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 0, role, name=PAY), False)
+    tracking.step(THREAD, call(3000, 500, SPAN, name=BOOK), False)
+
+    assert tracking.between(THREAD) is None

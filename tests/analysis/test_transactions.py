@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
+from interpose.analysis.consolidation.sums import DETAILS_AT_MOST
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
@@ -243,8 +245,11 @@ def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(trace
 def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose):
     shop.made([event(1000, 4000, intrinsic=shop.serve), event(6000, 1000, intrinsic=shop.mark)])
 
-    told = [interpose("transactions", *words, str(shop.build.directory)).stdout for words in ((), ("--limit", "1"))]
-    assert [line.splitlines()[1] for line in told] == [told[0].splitlines()[1]] * 2
+    asked = [("transactions", *words, str(shop.build.directory)) for words in ((), ("--limit", "1"))]
+    told = [interpose(*words, variables={"COLUMNS": "130"}).stdout for words in asked]
+
+    assert " 40 % " in told[0].splitlines()[1]
+    assert [line.splitlines()[1].split() for line in told] == [told[0].splitlines()[1].split()] * 2
     assert len(told[0].splitlines()) == len(told[1].splitlines()) + 1
 
 
@@ -429,3 +434,23 @@ def test_the_cpu_time_of_transactions_and_of_their_parts_is_that_of_the_report(t
     assert sum(row.sums.cpu_ns for row in made.rows) == profile(Analysis(experiment), "kind").total.cpu_ns
     for row in made.rows:
         assert sum(share.cpu_ns for share in row.split.values()) == row.cpu_ns
+
+
+@pytest.mark.parametrize("names", [3, DETAILS_AT_MOST * 3 // 5])
+def test_transactions_are_the_same_where_findings_have_read_the_events_before(shop, names):
+    first = shop.build.string("job 0")
+    shop.build.strings += [f"job {number}".encode() for number in range(1, names)]
+    calls = []
+    for number in range(names + 20):
+        detail = first + number % names
+        calls.append(event(100 * number + 10, 5, 5, intrinsic=shop.query, detail=detail, parent=2 * number + 2))
+        calls.append(event(100 * number, 50, 9, intrinsic=shop.serve, detail=detail))
+        calls[-2]["call"], calls[-1]["call"] = 2 * number + 1, 2 * number + 2
+    alone = shop.made(calls, 100 * len(calls), 10 * len(calls))
+
+    analysis = Analysis(Experiment(str(shop.build.directory)))
+    Survey(analysis, histograms=True)
+    after = transactions(analysis)
+
+    assert len(alone.rows) == names + 3
+    assert after == alone

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from attaching import BUSY, COMPUTING, EIGHT_THREADS, by_ptrace_only, until_recorded
-from tracing import PATIENCE_S, events_of
+from tracing import PATIENCE_S, events_of, until
 
 from interpose.analysis.calls.groupings import thread_label
 from interpose.experiments.model.experiment import Experiment
@@ -57,6 +57,26 @@ async def main():
     print(True, flush=True)
     sys.exit(7)
 asyncio.run(main())
+"""
+# A thread waits in the kernel for the child of vfork, which waits for somebody to write into a pipe.
+VFORKING = """
+import ctypes, os, signal, sys, threading, time
+enough = []
+signal.signal(signal.SIGTERM, lambda number, frame: enough.append(number))
+os.mkfifo("pipe")
+libc, actions, child = ctypes.CDLL(None), ctypes.create_string_buffer(256), ctypes.c_int()
+libc.posix_spawn_file_actions_init(actions)
+libc.posix_spawn_file_actions_addopen(actions, 0, b"pipe", os.O_RDONLY, 0)
+words = (ctypes.c_char_p * 2)(b"true", None)
+thread = threading.Thread(target=libc.posix_spawnp, args=(ctypes.byref(child), b"true", actions, None, words, None))
+thread.start()
+print("ready", flush=True)
+while not enough:
+    os.stat("/")
+    time.sleep(0.001)
+thread.join()
+print(os.waitpid(child.value, 0)[1] == 0, flush=True)
+sys.exit(7)
 """
 # Its threads import, all the time.
 IMPORTING = """
@@ -132,6 +152,18 @@ def test_a_running_program_is_recorded_from_then_on_and_ends_as_it_would(source,
     assert ended == (7, "True\n", "")
     assert intrinsic in recorded_names(path)
     assert Experiment(path).founder.log.pid == program.pid
+
+
+def test_a_thread_that_waits_in_the_kernel_is_not_waited_for(running):
+    program = running(VFORKING)
+    waits = Path(f"/proc/{program.pid}/task")
+    until(lambda: any((task / "stat").read_text().rpartition(")")[2].split()[0] == "D" for task in waits.iterdir()))
+
+    path = program.attach()
+    until_recorded(path, "os.stat")
+    Path(program.directory, "pipe").write_bytes(b"")
+
+    assert program.end() == (7, "True\n", "")
 
 
 def test_native_calls_are_recorded_until_one_detaches(running):
@@ -312,7 +344,7 @@ def test_what_was_bound_before_by_name_is_told(running, tmp_path):
 
     done = program.interpose("attach", str(program.pid))
 
-    assert "not seen: __main__.get (shop.get), bound before" in done.stdout
+    assert "not traced: __main__.get (shop.get), a reference bound earlier" in done.stdout
     log = Experiment(done.stdout.split("   ")[0]).founder.log
     assert "bound before: __main__.get (shop.get)" in [event.why for event in log.events]
 

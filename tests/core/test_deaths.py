@@ -19,6 +19,7 @@ from tracing import Traced, environment, events_of, write_program
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.recording.ending import ending, recording_stopped
+from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.colour import Paint
 from interpose.reports.screen.screen import Screen
@@ -147,6 +148,32 @@ def test_a_daemon_that_closed_everything_is_recorded_to_its_end(tmp_path):
 
     assert Counter(daemon.intrinsic(each.intrinsic).name for each in events_of(daemon))["os.write"] == 1001
     assert ending(daemon).state == "exit"
+
+
+# What it computed, as it says itself.
+COMPUTING = """
+import ctypes, os, signal, time
+while time.thread_time() < 0.3:
+    sum(range(1000))
+os.stat("/")
+print(time.thread_time_ns(), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["os.kill(os.getpid(), signal.SIGKILL)", "getattr(ctypes.PyDLL(None), 'raise')(9)"],
+    ids=["in a call", "between calls"],
+)
+def test_what_a_killed_thread_computed_before_its_last_call_is_in_its_account(tmp_path, end):
+    done, _ = run(write_program(tmp_path, COMPUTING + end), INTERPOSE="1", INTERPOSE_SAMPLE="off")
+    analysis = Analysis(Traced(tmp_path, done).experiment)
+
+    ((share,),) = (account.threads.values() for account in analysis.accounts)
+    assert done.returncode == -signal.SIGKILL
+    assert abs(share.cpu_ns - int(done.stdout)) < 20e6
+    assert share.program_cpu_ns > 200e6
+    assert sum(each.cpu_ns for each in transactions(analysis).rows) == share.cpu_ns
 
 
 BEARING = """

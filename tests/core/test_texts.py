@@ -82,7 +82,7 @@ for number in range({PATHS}):
 for number in range({PATHS}):
     os.path.exists(f"/nonexistent/{{number:0100d}}")
 """
-    done = traced(many, INTERPOSE_POOL="1MiB")
+    done = traced(many, INTERPOSE_LIMIT="1MiB")
 
     founder = done.experiment.founder
     kept = [text for _, text in founder.strings() if "nonexistent" in text]

@@ -66,10 +66,10 @@ static void call(unsigned who, unsigned round)
     if (!span_begin(&outer, thread, OUTER, stack_number(text, round), text))
         abort();
     struct trace_context context = {who + 1, round + 1, outer.call, who % 2};
-    trace_context_begin(thread, outer.index, outer.call, &context);
+    trace_context_begin(thread, outer.index, outer.call, &context, NULL);
     if (!span_begin(&inner, thread, INNER, 0, 0) || !span_stop(&inner))
         abort();
-    trace_context_begin(thread, inner.index, inner.call, &context);
+    trace_context_begin(thread, inner.index, inner.call, &context, NULL);
     trace_context_end(thread, inner.call, inner.call);
     span_record(&inner, round, 0);
     if (!span_stop(&outer))

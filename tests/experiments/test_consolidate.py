@@ -26,6 +26,7 @@ from interpose.analysis.transactions.tracking import (
     BUSY,
     BY_DETAIL,
     ENDS,
+    IDLE,
     KEYS,
     MARKED,
     NAMES,
@@ -125,6 +126,49 @@ def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most
     limits = {"waiting_at_most": waiting, "records_at_most": most, "details_at_most": details}
 
     assert same(both(event_layout(), by, [packed(rows)], tracked, histograms=True, **limits))
+
+
+MEANING = {1: SPAN, 2: SPAN | MARKED, 3: BUSY, 4: NAMES, 5: READS, 6: ENDS | BUSY}
+long_or_short = st.one_of(st.integers(0, 9), st.sampled_from([LONGEST_NS, 2**62]))
+
+
+@st.composite
+def one_after_the_other(draw):
+    """Calls of two threads that are mostly transactions, each with a call inside or not, and where to cut them."""
+    rows, now_ns = [], {1: 10, 2: 100}
+    for number in range(draw(st.integers(0, 20))):
+        thread, intrinsic = draw(st.sampled_from([1, 1, 1, 2])), draw(st.sampled_from([1, 1, 1, 2, 2, 3, 4, 5, 6]))
+        start_ns = now_ns[thread] + draw(st.integers(-3, 9))
+        wall_ns, call, start_cpu_ns = draw(st.integers(0, 9)), 2 * number + 1, draw(long_or_short)
+        alike = {"thread": thread, "start_ns": start_ns, "start_cpu_ns": start_cpu_ns, "detail": draw(few)}
+        if draw(st.booleans()):
+            rows.append({**alike, "intrinsic": draw(st.sampled_from([3, 3, 4, 5])), "parent": call, "call": call + 1})
+        cpu_ns = draw(st.integers(0, wall_ns))
+        rows.append({**alike, "intrinsic": intrinsic, "wall_ns": wall_ns, "cpu_ns": cpu_ns, "call": call})
+        now_ns[thread] = start_ns + wall_ns
+    return rows, sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
+
+
+@given(one_after_the_other(), st.booleans())
+def test_both_end_what_is_between_transactions_in_the_same_way(made, has_names):
+    rows, cuts = made
+    roles = {number: role for number, role in MEANING.items() if has_names or role != NAMES}
+    pieces = [packed(rows[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+
+    assert same(both(event_layout(), ("thread", "intrinsic"), pieces, roles, histograms=True))
+
+
+def test_what_is_between_transactions_is_known_wherever_records_are_asked_for():
+    rows = [{"thread": 1, "intrinsic": 1, "start_ns": 10 * n, "wall_ns": 5, "call": n} for n in range(1, 9)]
+    made = compiled.CompiledConsolidator(event_layout(), ("intrinsic",), tracker=Tracker(LIVES), roles={1: SPAN})
+
+    made.add(packed(rows[:5]))
+    early = made.copied().records()
+    made.add(packed(rows[5:]))
+
+    for found, count in ((early, 5), (made.records(), 8)):
+        calls = {each.name: (each.figures[0], each.figures[2]) for each in found}
+        assert calls[IDLE] == (count - 1, 5 * (count - 1))
 
 
 @st.composite

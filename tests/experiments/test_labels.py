@@ -140,6 +140,24 @@ def test_a_call_that_reaches_beyond_a_window_is_clipped(nested, interpose, times
     assert "calls reach beyond its windows" in said and "calls reach beyond its windows" in told
 
 
+def test_a_clipped_call_that_computed_outside_of_the_window_has_no_more_cpu_time_than_wall_time(tmp_path, interpose):
+    build = Build(tmp_path / "test.1.er", call_ns=0, inside_ns=0)
+    for name, kind in (("interpose.transaction", "logic"), ("time.sleep", "sleep")):
+        build.intrinsic(name, kind)
+    build.block([event(3 * SECOND, 4 * SECOND, 0, call=2, parent=1, intrinsic=2)])
+    build.block([event(SECOND, 10 * SECOND, 6 * SECOND, call=1, intrinsic=1, inner_wall_ns=4 * SECOND)])
+    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=6 * SECOND, recorded=2, main=1)
+    build.ended(12 * SECOND, 6 * SECOND)
+    build.write()
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=3s", "-t", "stop=7100ms")
+
+    _, events, _ = interpose("events", "--label", "load", "--format", "json", "test.1.er")
+
+    logic, sleep = json.loads(events)
+    assert (logic["self_wall_ns"], sleep["self_wall_ns"]) == (SECOND // 10, 4 * SECOND)
+    assert logic["self_cpu_ns"] <= logic["self_wall_ns"]
+
+
 def test_both_consolidators_give_the_same_for_a_label(experiment):
     consolidator = pytest.importorskip("interpose.analysis.consolidation.consolidator").CompiledConsolidator
     from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from interpose.cli.main import main
-from tests.exports.test_spans import spans_in
+from tests.exports.test_other_readers import Replay
+from tests.exports.test_spans import exported, spans_in
 
 pytestmark = pytest.mark.packages
 
@@ -100,9 +101,41 @@ def test_a_transaction_has_the_first_span_that_was_active_in_it(traced, capsys, 
     assert main(["export", done.path, "--to", "otlp"]) == 0
     spans = spans_in(map(json.loads, capsys.readouterr().out.splitlines()))
     links = sorted(f"{tracer} {link['traceId']} {link['spanId']}" for span in spans for link in span.get("links", ()))
-    assert links == sorted(theirs[span] for span in EXPECTED.values() if span)
+    expected = sorted(theirs[span] for span in EXPECTED.values() if span)
+    assert links == expected
+    assert main(["export", done.path, "--to", "chrome"]) == 0
+    slices = json.loads(capsys.readouterr().out)["traceEvents"]
+    told = [each["args"]["other_spans"] for each in slices if "other_spans" in each.get("args", ())]
+    assert sorted(told) == expected
     assert not done.events("opentelemetry.context.ContextVarsRuntimeContext.attach")
     assert not done.events("ddtrace.trace.Tracer.start_span")
+
+
+@pytest.mark.parametrize("tracer", TRACERS)
+def test_readers_of_traces_and_tables_see_the_spans_of_other_tracers(traced, capsys, tmp_path, tracer):
+    pytest.importorskip("opentelemetry.sdk" if tracer == "opentelemetry" else tracer)
+    pytest.importorskip("duckdb")
+    done = traced(TRACERS[tracer] + WORKING)
+    theirs = {None: None, **json.loads(done.stdout)}
+    by_name = {name: theirs[span] for name, span in EXPECTED.items()}
+
+    replay = Replay(exported(done.path, "perfetto", tmp_path))
+    arguments = [(of, {each.name_iid: each for each in event.debug_annotations}) for _, _, of, event in replay.slices]
+    text = {
+        replay.texts[of][told[3].string_value_iid]: replay.texts[of][told[5].string_value_iid] if 5 in told else None
+        for of, told in arguments
+        if 3 in told
+    }
+    query = (
+        "select detail, tracer, trace, span from calls left join spans using (experiment, process, thread, call)"
+        " where kind = 'logic'"
+    )
+    assert main(["sql", query, done.path, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+
+    assert {name: text[name] for name in EXPECTED} == by_name
+    spans = [(row["detail"], row["tracer"] and f"{row['tracer']} {row['trace']} {row['span']}") for row in rows]
+    assert {name: dict(spans)[name] for name in EXPECTED} == by_name
 
 
 def test_both_tracers_may_run_in_one_program(traced, capsys):

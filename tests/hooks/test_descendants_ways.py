@@ -36,6 +36,7 @@ WAYS = {
     "subprocess by a PATH that leads there": ("subprocess.run(named, env={'PATH': '.'}, cwd=bin)", NEW),
     "subprocess where we are": ("os.chdir(bin); subprocess.run(near)", NEW),
     "subprocess by a path of pathlib": ("subprocess.run([bin / exe.name, *words[1:]])", NEW),
+    "subprocess by a link with another name": ("os.symlink(exe, 'link'); subprocess.run(['./link', *words[1:]])", NEW),
     "subprocess through a shell": ("subprocess.run(line, shell=True)", NEW),
     "os.system": ("os.system(line)", NEW),
     "os.popen": ("os.popen(line).read()", NEW),

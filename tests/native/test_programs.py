@@ -130,6 +130,9 @@ OUTCOMES = [
     "ls -l /proc/self/fd | wc -l",
     "sh -c 'exec 3>out; echo told >&3; cat out'",
     "env -i /bin/echo hi",
+    "env -i printenv",
+    "env -i A=1 sh -c 'printenv A; printenv | wc -l'",
+    "env -u INTERPOSE -u INTERPOSE_LINEAGE printenv INTERPOSE",
     "printenv LD_PRELOAD",
     "sh -c 'echo [$LD_PRELOAD]'",
     "LD_PRELOAD= printenv LD_PRELOAD",
@@ -171,6 +174,23 @@ def test_children_of_children_are_followed(ran, data):
     assert done.gave[0] == 3
     assert {"gzip", "wc"} <= set(programs(done).values())
     assert not [child for each in done.experiment.processes for child in each.not_followed]
+
+
+def test_what_is_given_no_environment_is_followed(ran, data):
+    python = f"{sys.executable} -c 'import os; print(os.environ)'"
+    done = ran(["env", "-i", "sh", "-c", f"gzip -c {data}/text | wc -c; {python}"])
+
+    assert {"sh", "dash"} & set(programs(done).values())
+    assert {"gzip", "wc"} <= set(programs(done).values())
+    assert [each for each in done.experiment.processes if each.lineage and each.log.arguments]
+    assert "INTERPOSE" not in done.gave[1] and "LD_PRELOAD" not in done.gave[1]
+
+
+def test_one_that_is_not_to_be_recorded_is_not(ran):
+    done = ran(["env", "-i", "INTERPOSE=0", "sh", "-c", "true; exit 2"])
+
+    assert done.gave[0] == 2
+    assert set(programs(done).values()) == {"env"}
 
 
 def test_what_os_system_runs_is_followed_and_the_environment_stays(traced):
@@ -281,6 +301,85 @@ int main(void)
         for each in done.experiment.processes
         for event in (events_of(each) if each.lineage == "_c1" else ())
     }
+
+
+def test_streams_are_recorded_if_buffers_above_files_are(ran, data, compiler, tmp_path):
+    source = """
+#include <stdio.h>
+int main(int count, char **words)
+{
+    char line[200];
+    int lines = 0;
+    FILE *stream = fopen(words[1], "r");
+    while (fgets(line, sizeof line, stream))
+        lines++;
+    fclose(stream);
+    return lines % 100;
+}
+"""
+    words = [built(tmp_path, source), data / "script"]
+    done = ran(words, INTERPOSE_FILES="buffered")
+    plain = ran(words)
+
+    def names(done):
+        (process,) = [each for each in done.experiment.processes if each.lineage]
+        about = [event for event in events_of(process) if process.string(event.detail) == str(data / "script")]
+        return Counter(process.intrinsic(event.intrinsic).name for event in about)
+
+    assert (done.gave[0], plain.gave[0]) == (2, 2)
+    assert names(done) == {"libc.fopen": 1, "libc.fgets": 3, "libc.fclose": 1}
+    assert names(plain) == {}
+
+
+def test_a_child_that_clone_makes_is_a_forked_one_and_execveat_is_an_exec(ran, compiler, tmp_path):
+    source = """
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char stack[65536], memory[65536];
+static int reads(void *given)
+{
+    char byte;
+    return read(*(int *)given, &byte, 1) == 1 ? 3 : 1;
+}
+static int becomes(void *given)
+{
+    char *words[] = {"sh", "-c", "exit $((4 + ${#LD_PRELOAD}))", 0}, *variables[] = {0};
+    execveat(*(int *)given, "sh", words, variables, 0);
+    return 1;
+}
+static int shares(void *given)
+{
+    return *(int *)given < 0;
+}
+int main(void)
+{
+    int status, zero = open("/dev/zero", O_RDONLY), bin = open("/bin", O_PATH), sum = 0;
+    clone(reads, stack + sizeof stack, SIGCHLD, &zero);
+    wait(&status);
+    sum += WEXITSTATUS(status);
+    clone(becomes, stack + sizeof stack, SIGCHLD, &bin);
+    wait(&status);
+    sum += WEXITSTATUS(status);
+    clone(shares, memory + sizeof memory, CLONE_VM | CLONE_VFORK | SIGCHLD, &bin);
+    wait(&status);
+    return sum + WEXITSTATUS(status);
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    found = programs(done)
+    ends = {
+        each.lineage: [event.status for event in each.log.events if event.kind == "exit"]
+        for each in done.experiment.processes
+    }
+    assert done.gave[0] == 7
+    assert found["_c1_f1"] == found["_c1_f2"] == "program"
+    assert found["_c1_f2_x1"] in ("dash", "bash", "sh")
+    assert (ends["_c1_f1"], ends["_c1_f2_x1"]) == ([3], [4])
+    assert set(found) == {"_c1", "_c1_f1", "_c1_f2", "_c1_f2_x1"}
 
 
 def test_what_a_program_loads_by_name_is_recorded(ran, compiler, tmp_path):

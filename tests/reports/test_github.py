@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.cli.main import main
-from interpose.reports.formats import github
+from interpose.reports.formats import github, markdown
 from interpose.reports.formats.table import Column, Table, clean
 from tests.build import SECOND, START_NS, Build, event
 
@@ -20,8 +20,10 @@ pytestmark = [pytest.mark.any_python, pytest.mark.packages]
 MS = 1_000_000
 HOSTILE = (
     "a|b <img src=x onerror=alert(1)> `x` ``y @octocat #1 [l](http://x.test) "
-    "**b** https://x.test a\\|b</details>\n| x |"
+    "**b** a\\|b</details>\n| x | :tada: $x$ GH-1"
 )
+# What GitHub makes something of outside of code: names, numbers, addresses, pictures, formulas, commits.
+TAKEN = re.compile(r"[@#]\w|://|www\.|:[\w+-]+:|\$|\b[0-9a-f]{7,40}\b|GH-\d")
 OURS = {"table", "thead", "tbody", "tr", "th", "td", "code", "pre", "h3", "details", "summary", "p"}
 
 
@@ -59,7 +61,7 @@ class Page(HTMLParser):
             self.blocks[-1] += data
         else:
             self.others.append(data)
-        if "code" not in self._open and re.search(r"[@#]\w|://|www\.", data):
+        if "code" not in self._open and TAKEN.search(data):
             self.links.append(data)
 
 
@@ -85,17 +87,33 @@ def shown(capsys, *words, code=0):
     return Page(capsys.readouterr().out)
 
 
-@given(st.lists(st.text(st.one_of(st.characters(), st.sampled_from("`|\\<>&*_@#[]()!~:/ "))), min_size=1, max_size=4))
-def test_any_text_in_a_table_is_shown_as_it_is(texts):
+names = st.text(st.one_of(st.characters(), st.sampled_from("`|\\<>&*_@#[]()!~:/ $")), max_size=11) | st.sampled_from(
+    [":tada:", "$x$", "$`x`$", "see 1a2b3c4d5e", "GH-1", "http://x.test", "www.x.test", "a: b", "@octocat", "o/r#1"]
+)
+
+
+@pytest.mark.parametrize("form", [github, markdown], ids=["github", "markdown"])
+@given(st.lists(names, min_size=1, max_size=4))
+def test_any_text_in_a_table_is_shown_as_it_is(form, texts):
     out = io.StringIO()
     columns = [Column("name", lambda row: clean(row), right=False), Column("n", lambda row: "~1,000")]
+    columns.append(Column("$x$ :tada:", lambda row: ""))
 
-    github.write(Table((), dict, columns, texts), out, 80)
+    form.write(Table((), dict, columns, texts), out, 200)
 
     page = Page(out.getvalue())
     [table] = page.tables
-    assert table == [["name", "n"], *([clean(text).strip(), "~1,000"] for text in texts)]
+    assert table == [["name", "n", "$x$ :tada:"], *([clean(text).strip(), "~1,000", ""] for text in texts)]
     assert page.elements <= OURS
+    assert page.links == []
+
+
+@given(names)
+def test_a_sentence_with_any_words_is_shown_as_it_is(text):
+    page = Page(f"not traced: {markdown.sentence(text)}.")
+
+    assert "".join(page.others).split() == f"not traced: {clean(text)}.".split()
+    assert page.elements <= {"p", "code"}
     assert page.links == []
 
 

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.sums import Sums, total
 from interpose.analysis.recording.ending import Ending, ending
+from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
-from interpose.experiments.format.blocks import Place
-from interpose.experiments.format.records import OpenCall
+from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process, Thread
-from interpose.experiments.model.sampled import Sampled
 from interpose.legacy.codes import STATEMENT
 
 NO_PAUSES = Pauses()
@@ -110,7 +109,8 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     known = {thread.number: thread for thread in process.threads}
     before = before_the_ring(process)
     in_calls_ns = _paused_in_calls(process, pauses)
-    sampled_cpu_ns = _sampled_cpu_ns(process)
+    events = last_events(process)
+    known_cpu_ns = last_cpu_ns(process, events)
     shares = {
         number: _share(
             process,
@@ -123,7 +123,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
                 thread.record.end_ns or until_ns,
             )
             - in_calls_ns[number],
-            sampled_cpu_ns.get(number, 0),
+            known_cpu_ns.get(number, 0),
         )
         for number, thread in known.items()
     }
@@ -139,7 +139,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
         latest_ns=until_ns,
         threads=shares,
         estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
-        open_calls=list(_open_calls(process, until_ns)),
+        open_calls=list(_open_calls(process, events, until_ns)),
         dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
         found=found,
         overwritten=process.overwritten,
@@ -185,13 +185,6 @@ def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
     return found
 
 
-def _sampled_cpu_ns(process: Process) -> dict[int, int]:
-    """The CPU time of each thread at its last sample; empty if all threads recorded their own at their end."""
-    if all(thread.record.end_ns for thread in process.threads):
-        return {}
-    return {sample.thread: sample.cpu_ns for sample in Sampled(process).samples() if sample.thread}
-
-
 def _share(
     process: Process,
     thread: Thread,
@@ -199,18 +192,16 @@ def _share(
     until_ns: int,
     before: Before,
     paused_ns: int,
-    sampled_cpu_ns: int,
+    known_cpu_ns: int,
 ) -> Share:
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
     if wall_ns < 0:
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
-        process.damages.add(
-            f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived"
-        )
+        process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    cpu_ns = max(max(record.end_cpu_ns, sampled_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
+    cpu_ns = max(max(record.end_cpu_ns, known_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
         cpu_ns,
@@ -263,10 +254,10 @@ def _divided(
     )
 
 
-def _open_calls(process: Process, until_ns: int) -> Iterable[OpenCallFound]:
-    last = _last_blocks(process) if any(thread.open_calls for thread in process.threads) else {}
+def _open_calls(process: Process, events: Mapping[int, list[Event]], until_ns: int) -> Iterable[OpenCallFound]:
+    """Without those that have an event: a process may be killed between writing that and emptying the table."""
     for thread in process.threads:
-        ended = _calls_that_ended(process, thread, last.get(thread.number))
+        ended = {event.call for event in events.get(thread.number, [])}
         for call in thread.open_calls:
             if call.call not in ended and not _became(process, call):
                 yield OpenCallFound(thread.number, call, until_ns)
@@ -277,26 +268,6 @@ def _became(process: Process, call: OpenCall) -> bool:
     became = process.became
     is_exec = process.intrinsic(call.intrinsic).name.startswith("os.exec")
     return is_exec and became is not None and call.start_ns >= became.record.start_ns
-
-
-def _last_blocks(process: Process) -> dict[int, Place]:
-    """The block that each thread wrote last."""
-    found: dict[int, Place] = {}
-    for place, head in process.events.heads() if process.events else ():
-        if head.thread not in found or found[head.thread].sequence < head.sequence:
-            found[head.thread] = place
-    return found
-
-
-def _calls_that_ended(process: Process, thread: Thread, last: Place | None) -> set[int]:
-    """Calls of `thread` with an event in the block that it wrote last.
-
-    If a process was killed between the two writes, a call is among the events and still in the table.
-    """
-    block = process.events.block(last) if last and process.events and thread.open_calls else None
-    if process.events is None or block is None:
-        return set()
-    return {event.call for event in process.events.events(block) if event.thread == thread.number}
 
 
 def _note_what_is_missing(process: Process, found: int) -> None:

@@ -41,12 +41,14 @@ def _clip(event: Event, inside: Sequence[int], label: Sequence[Window]) -> Clip:
     """`inside` are the wall and CPU times of the inner calls, in whole and within the windows; the rest of an awaited
     call's suspension is divided in proportion."""
     wall_ns = _within(event, label)
-    cpu_ns = min(_part(event.cpu_ns, wall_ns, event.wall_ns), wall_ns)
     whole_wall_ns, whole_cpu_ns, inner_wall_ns, inner_cpu_ns = inside
     inner_wall_ns += _part(max(event.inner_wall_ns - whole_wall_ns, 0), wall_ns, event.wall_ns)
     inner_cpu_ns += _part(max(event.inner_cpu_ns - whole_cpu_ns, 0), wall_ns, event.wall_ns)
+    inner_wall_ns = min(inner_wall_ns, wall_ns)
+    inner_cpu_ns = min(inner_cpu_ns, inner_wall_ns)
+    cpu_ns = min(_part(event.cpu_ns, wall_ns, event.wall_ns), inner_cpu_ns + wall_ns - inner_wall_ns)
     start_ns = max(event.start_ns, min(each.start_ns for each in label if _overlap(event, each)))
-    return Clip(start_ns, wall_ns, cpu_ns, min(inner_wall_ns, wall_ns), min(inner_cpu_ns, cpu_ns))
+    return Clip(start_ns, wall_ns, cpu_ns, inner_wall_ns, min(inner_cpu_ns, cpu_ns))
 
 
 def _part(number: int, part: int, whole: int) -> int:

@@ -5,7 +5,7 @@ import copy
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cython cimport final
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
@@ -22,7 +22,7 @@ from interpose.analysis.consolidation.sums import (
     RECORDS_AT_MOST,
     WAITING_AT_MOST,
 )
-from interpose.analysis.transactions.tracking import Outermost
+from interpose.analysis.transactions.tracking import Between, Outermost
 from interpose.experiments.format.consolidated import OTHER, Found
 
 cdef enum:
@@ -74,6 +74,12 @@ cdef uint32_t NODES_AT_MOST = 0xFFFFFF00
 
 
 
+# What the keys are multiplied by where they are hashed.
+cdef uint64_t[KEYS] ODD = [
+    0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+]
+
+
 cdef inline bint is_own_name(uint64_t name) noexcept nogil:
     """Whether the name of a transaction is a detail."""
     return name & ~other_detail == by_detail and name != (by_detail | other_detail)
@@ -119,6 +125,25 @@ cdef struct Awaited:
     uint64_t thread
     uint64_t call
     uint32_t number
+
+
+cdef struct Closed:
+    # A transaction that has ended, as in `tracking.Closing`.
+    uint64_t name
+    uint64_t start
+    uint64_t wall
+    uint64_t cpu
+    uint64_t think_wall
+    uint64_t think_cpu
+
+
+cdef struct Gap:
+    # Where a thread is between two transactions that are calls, as in `tracking.Between`; the tracker is told later.
+    bint is_known
+    uint64_t thread
+    int64_t start
+    int64_t start_cpu
+    int64_t cpu_left
 
 
 cdef struct Told:
@@ -243,6 +268,16 @@ cdef int copy_counts(Counts *counts, Counts *given) except -1:
     return 0
 
 
+cdef inline bint is_small(int64_t time) noexcept nogil:
+    return -<int64_t>longest_ns < time < <int64_t>longest_ns
+
+
+cdef Closed closed(closing) except *:
+    return Closed(
+        closing.name, closing.start_ns, closing.wall_ns, closing.cpu_ns, closing.think_wall_ns, closing.think_cpu_ns
+    )
+
+
 cdef dict counted(Counts *counts):
     return {counts.first + i: counts.numbers[i] for i in range(counts.room) if counts.numbers[i]}
 
@@ -263,6 +298,7 @@ cdef class CompiledConsolidator:
     cdef object tracker
     cdef object after  # the transaction that ends with the call that is being added
     cdef bint is_tracking
+    cdef Gap gap
     cdef uint32_t *roles
     cdef size_t roles_known
     cdef Node *nodes
@@ -274,6 +310,10 @@ cdef class CompiledConsolidator:
     cdef size_t linked  # nodes in chains
     cdef Pair *pairs
     cdef size_t pair_room
+    cdef uint32_t last  # the record of the last call that means nothing for transactions, unless it has moved
+    cdef uint32_t last_into  # what that is inside of
+    cdef uint64_t last_thread
+    cdef uint64_t last_parent
     cdef size_t waiting  # calls that have not come and had others inside
     cdef size_t waiting_at_most
     cdef size_t held_threads
@@ -464,6 +504,7 @@ cdef class CompiledConsolidator:
         try:
             with nogil:
                 self.add_all(<const unsigned char *>given.buf, given.len // self.record_bytes)
+            self.leave_gap()
         finally:
             PyBuffer_Release(&given)
 
@@ -473,7 +514,7 @@ cdef class CompiledConsolidator:
         self.let_go()
         if self.is_tracking:
             for thread, closing in self.tracker.finish():
-                self.close(thread, closing)
+                self.close(thread, closed(closing))
             for i in range(ROOT + 1, <uint32_t>self.used):
                 if self.nodes[i].outer == HELD:
                     self.take_over(ROOT, i)
@@ -509,7 +550,6 @@ cdef class CompiledConsolidator:
     cdef int add_all(self, const unsigned char *record, size_t count) except -1 nogil:
         cdef uint64_t keys[KEYS]
         cdef uint64_t wall
-        cdef uint32_t last = NONE  # the node that the event before was put into, where that is inside of nothing
         cdef size_t i
         cdef int k
         for i in range(count):
@@ -527,22 +567,52 @@ cdef class CompiledConsolidator:
             self.order += 1
             if self.slow_at_most and (self.slow_count < self.slow_at_most or wall > self.slow[self.least_slow].wall):
                 self.keep_slow(wall, record)
-            if self.is_tracking or self.waiting or load(record, self.places[PARENT]):
-                last = NONE
-                self.add_nested(record, keys)
+            if self.is_beside_last(record):
+                self.add_beside_last(record, keys)
             else:
-                if last == NONE or not self.is_like(last, keys, 0):
-                    last = self.node_of(ROOT, keys, 0)
-                self.add_figures(last, record, 0, 0)
+                self.add_one(record, keys)
             record += self.record_bytes
         return 0
 
-    cdef int add_nested(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
+    cdef inline uint64_t role_of(self, const unsigned char *record) noexcept nogil:
+        """What a call means for transactions."""
+        cdef uint64_t intrinsic = load(record, self.places[INTRINSIC])
+        return self.roles[intrinsic] if intrinsic < self.roles_known else 0
+
+    cdef inline bint is_beside_last(self, const unsigned char *record) noexcept nogil:
+        """Whether a call that means nothing for transactions, and has none inside, is inside of what the last such one
+        was: most are."""
+        cdef uint64_t call = load(record, self.places[CALL])
+        if (
+            self.last == NONE
+            or load(record, self.places[PARENT]) != self.last_parent
+            or load(record, self.places[THREAD]) != self.last_thread
+            or self.role_of(record) & ~<uint64_t>BUSY
+        ):
+            return False
+        if self.waiting == 1 and self.last_parent:  # for that parent
+            return call != self.last_parent
+        return self.waiting == 0 or self.find_holder(AWAITED, self.last_thread, call) == NONE
+
+    cdef inline int add_beside_last(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
+        cdef uint32_t node = self.last, into = self.last_into
+        if not self.is_like(node, keys, 0):
+            node = self.node_of(into, keys, 0)
+            self.keep_last(node, into)
+        if into != ROOT:
+            self.nodes[into].figures[BITS] |= self.role_of(record)
+        return self.add_figures(node, record, 0, 0)
+
+    cdef inline void keep_last(self, uint32_t node, uint32_t into) noexcept nogil:
+        """Have the next call be compared with this one, unless its record is that of all that is too much."""
+        self.last = node if self.nodes[node].outer == into else <uint32_t>NONE
+        self.last_into = into
+
+    cdef int add_one(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
         """Add a call that may have others inside, or is inside of another, or is a transaction's."""
         cdef uint64_t thread = load(record, self.places[THREAD])
         cdef uint64_t parent = load(record, self.places[PARENT])
-        cdef uint64_t intrinsic = load(record, self.places[INTRINSIC])
-        cdef uint64_t role = self.roles[intrinsic] if intrinsic < self.roles_known else 0
+        cdef uint64_t role = self.role_of(record)
         cdef uint64_t think_wall = 0, think_cpu = 0
         cdef uint32_t node, into, awaited = NONE
         cdef bint is_span = (role & SPAN) != 0
@@ -579,6 +649,10 @@ cdef class CompiledConsolidator:
             self.take_over(node, awaited)
             self.give_back(awaited)
         self.add_figures(node, record, think_wall, think_cpu)
+        if role & ~<uint64_t>BUSY == 0:
+            self.keep_last(node, into)
+            self.last_thread = thread
+            self.last_parent = parent
         if ends:
             with gil:
                 self.close_after(thread)
@@ -628,7 +702,49 @@ cdef class CompiledConsolidator:
         if told.name:
             node.name = told.name
 
-    cdef uint32_t step(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0 with gil:
+    cdef uint32_t step(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0 nogil:
+        """What the call is put into, after what ended before it; `ends` whether its transaction ends with it."""
+        if self.gap.is_known and role & SPAN and self.end_gap(record):
+            return ROOT
+        with gil:
+            return self.ask(record, told, role, ends)
+
+    cdef bint end_gap(self, const unsigned char *record) except -1 nogil:
+        """Do what the tracker does where one transaction that is a call follows another on its thread; false if it must
+        be asked. Asking takes longer than all else that is done with such a call and the calls inside of it."""
+        cdef Gap *gap = &self.gap
+        cdef uint64_t start = load(record, self.places[START]), start_cpu = load(record, self.places[START_CPU])
+        cdef int64_t wall, used, cpu
+        if load(record, self.places[THREAD]) != gap.thread or start_cpu > latest_ns:
+            return False
+        wall = max(<int64_t>start - gap.start, 0)
+        used = <int64_t>start_cpu - gap.start_cpu + gap.cpu_left
+        cpu = min(max(used, 0), wall)
+        if not is_small(used - cpu):
+            return False
+        self.close(gap.thread, Closed(idle, gap.start, wall, cpu, 0, 0))
+        gap.start = start + load(record, self.places[WALL])
+        gap.start_cpu = start_cpu + load(record, self.places[CPU])
+        gap.cpu_left = used - cpu
+        return True
+
+    cdef int enter_gap(self, thread) except -1:
+        """Know where the thread is, if the tracker says so and the figures cannot pass what 64 bits hold."""
+        between = self.tracker.between(thread)
+        if between is not None and between.start_cpu_ns <= LATEST_NS and -LONGEST_NS < between.cpu_left_ns < LONGEST_NS:
+            self.gap = Gap(True, thread, between.start_ns, between.start_cpu_ns, between.cpu_left_ns)
+        return 0
+
+    cdef int leave_gap(self) except -1:
+        """Have the tracker know what was done without it."""
+        if self.gap.is_known:
+            self.gap.is_known = False
+            self.tracker.go_on_between(
+                self.gap.thread, Between(self.gap.start, self.gap.start_cpu, self.gap.cpu_left)
+            )
+        return 0
+
+    cdef uint32_t ask(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0:
         """Have the tracker decide; returns what the call is put into."""
         thread = load(record, self.places[THREAD])
         cdef uint32_t held = self.find_holder(HELD, thread, 0)
@@ -643,29 +759,30 @@ cdef class CompiledConsolidator:
             told.stack,
             told.name,
         )
+        self.leave_gap()
         step = self.tracker.step(thread, call, held != NONE and (self.nodes[held].figures[BITS] & BUSY) != 0)
+        if step.is_its_own:
+            self.enter_gap(thread)
         if step.before is not None:
-            self.close(thread, step.before)
+            self.close(thread, closed(step.before))
         ends[0] = step.after is not None
         self.after = step.after
         return ROOT if step.is_its_own else self.hold(thread)
 
     cdef int close_after(self, uint64_t thread) except -1:
-        self.close(thread, self.after)
+        self.close(thread, closed(self.after))
         self.after = None
         return 0
 
-    cdef int close(self, uint64_t thread, closing) except -1:
+    cdef int close(self, uint64_t thread, Closed closed) except -1 nogil:
         """Put what was held of `thread` under its transaction, which is one more."""
         cdef uint64_t keys[KEYS]
         cdef uint32_t node, held
         cdef uint64_t *figures
-        cdef uint64_t start = closing.start_ns, wall = closing.wall_ns, cpu = closing.cpu_ns
-        cdef uint64_t think_wall = closing.think_wall_ns, think_cpu = closing.think_cpu_ns
         memset(keys, 0, sizeof(keys))
         if self.thread_key >= 0:
             keys[self.thread_key] = thread
-        node = self.node_of(ROOT, keys, closing.name)
+        node = self.node_of(ROOT, keys, closed.name)
         held = self.find_holder(HELD, thread, 0)
         if held:
             self.unlink(held)
@@ -675,9 +792,9 @@ cdef class CompiledConsolidator:
             self.give_back(held)
         figures = self.nodes[node].figures
         figures[CALLS] += 1
-        add(&figures[WALL_SUM], wall)
-        add(&figures[CPU_SUM], cpu)
-        self.add_spread(node, start, wall, cpu, think_wall, think_cpu)
+        add(&figures[WALL_SUM], closed.wall)
+        add(&figures[CPU_SUM], closed.cpu)
+        self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
         return 0
 
     cdef inline int add_figures(
@@ -729,12 +846,12 @@ cdef class CompiledConsolidator:
         )
 
     cdef inline size_t chain_of(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
-        cdef uint64_t hash = outer * <uint64_t>0x9E3779B97F4A7C15 ^ name
+        cdef uint64_t hash = outer + name * <uint64_t>0x9E3779B97F4A7C15
         cdef int i
-        for i in range(KEYS):
-            hash = (hash ^ keys[i]) * <uint64_t>0x9E3779B97F4A7C15
-            hash ^= hash >> 29
-        return <size_t>(hash & (self.chain_count - 1))
+        for i in range(KEYS):  # none waits for the one before it
+            hash += (keys[i] + 1) * ODD[i]
+        hash = (hash ^ hash >> 32) * <uint64_t>0x9E3779B97F4A7C15
+        return <size_t>(hash >> 29 & (self.chain_count - 1))
 
     cdef uint32_t find(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
         cdef uint32_t i = self.chains[self.chain_of(outer, keys, name)]
@@ -952,11 +1069,13 @@ cdef class CompiledConsolidator:
         return 0
 
     cdef void unlink(self, uint32_t number) noexcept nogil:
+        """Make a node one that is not found; it may move, or be given back."""
         cdef uint32_t *place = &self.chains[self.own_chain(number)]
         while place[0] != number:
             place = &self.nodes[place[0]].next_in_chain
         place[0] = self.nodes[number].next_in_chain
         self.linked -= 1
+        self.last = NONE
 
     cdef int lengthen(self) except -1 nogil:
         """Four times the chains. Raises MemoryError; everything is as before then."""

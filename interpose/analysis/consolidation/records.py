@@ -11,7 +11,8 @@ from typing import Any, TypeVar, cast
 
 from interpose.analysis.consolidation.histogram import Histogram
 from interpose.analysis.consolidation.sums import FIGURES, MOST, Sums
-from interpose.experiments.format.consolidated import Found
+from interpose.analysis.transactions.tracking import BY_DETAIL
+from interpose.experiments.format.consolidated import OTHER, Found
 
 Key = tuple[int, ...]
 Group = TypeVar("Group", bound=Hashable)
@@ -80,6 +81,15 @@ class Records:
                 into.sums.add(record.sums)
                 if record.inner:
                     waiting.append((into, record.inner))
+
+    def can_tell(self, by: Sequence[str], histograms: bool) -> bool:
+        """Whether these, which are under transactions, tell all that events would by the fields `by`.
+
+        Not where names of transactions were too many details: by fewer fields, more of them are kept.
+        """
+        names_are_kept = all(record.name != BY_DETAIL | OTHER for record in self.walk())
+        has_histograms = all(record.sums.walls is not None for record in self.roots)
+        return set(self.by).issuperset(by) and names_are_kept and (has_histograms or not histograms)
 
     def found(self) -> Iterator[Found]:
         """The records as they are kept."""

@@ -16,26 +16,13 @@ from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import (
-    BEGINS,
-    BY_DETAIL,
-    BY_INTRINSIC,
-    ENDS,
-    MARKED,
-    PSEUDO,
-    READS,
-    SPAN,
-    name_of,
-    roles_of,
-)
+from interpose.analysis.transactions.tracking import PSEUDO, name_of
 from interpose.experiments.model.process import Process
 from interpose.kinds import IDLE, NATIVE
 
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
 # Inner calls of these kinds, of the same kind or native, count as part of the outer call.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
-# Transactions that begin or end at a call, or have their name from one inside, take following every call in its order.
-NOT_SEEN = READS | BEGINS | ENDS | MARKED
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
 
@@ -56,17 +43,18 @@ class Survey:
     """The calls of an experiment, like ones combined.
 
     `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
-    and follow each other. `thinking_ns` is the time spent reading the terminal.
+    and follow each other. `thinking_ns` is the time spent reading the terminal. With `histograms`, the records that it
+    leaves to other analyses have them.
     """
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Analysis, histograms: bool = False) -> None:
         self.analysis = analysis
         self.counts: Counter[str] = Counter()
         self.batches: set[str] = set()
         self.thinking_ns = 0
         self._found: dict[Hashable, Calls] = {}
         for number, process in enumerate(analysis.experiment.processes):
-            records = _records_of(analysis, process)
+            records = analysis.records_by_transaction(process, ("thread", *FIELDS), histograms)
             analysis.keep(process, records)
             _Reading(self, process, number).add(records)
 
@@ -142,15 +130,6 @@ class Survey:
         return found
 
 
-def _records_of(analysis: Analysis, process: Process) -> Records:
-    """The records of `process`, under its transactions where these are not calls that can be seen among the records."""
-    records = analysis.records_of_threads(process, FIELDS)
-    roles = roles_of(process)
-    if any(roles.get(record.key[1], 0) & NOT_SEEN for record in records.calls()):
-        records = analysis.records_by_transaction(process, ("thread", *FIELDS))
-    return records
-
-
 class _Reading:
     """Reads the records of one process into a survey."""
 
@@ -159,7 +138,6 @@ class _Reading:
         self._process = process
         self._number = number
         self._names: dict[int, str] = {}
-        self._roles = roles_of(process)
 
     def add(self, records: Records) -> None:
         """Add all calls in `records`, each to its transaction. Transactions that were not sampled do not count, because
@@ -170,25 +148,18 @@ class _Reading:
             if record.is_call and self._process.intrinsic(record.key[1]).passed_over:
                 waiting.extend((each, "", None) for each in record.inner)
                 continue
-            if not transaction and (name := record.name or self._name_of_call(record)):
-                transaction = self._transaction(record, name)
+            if not transaction and record.name:
+                transaction = self._transaction(record)
             if record.is_call:
                 around = self._put(record, transaction, around)
             waiting.extend((each, transaction, around) for each in record.inner)
 
-    def _name_of_call(self, record: Record) -> int:
-        """What names the transactions of the calls of `record`; 0 if they are not transactions."""
-        _, intrinsic, _, detail = record.key
-        if not record.is_call or not self._roles.get(intrinsic, 0) & SPAN:
-            return 0
-        return BY_DETAIL | detail if detail else BY_INTRINSIC | intrinsic
-
-    def _transaction(self, record: Record, name: int) -> str:
+    def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""
-        if name not in self._names:
-            text = name_of(self._process, name)
-            self._names[name] = "" if text in PSEUDO else plain_name(text)
-        text = self._names[name]
+        if record.name not in self._names:
+            text = name_of(self._process, record.name)
+            self._names[record.name] = "" if text in PSEUDO else plain_name(text)
+        text = self._names[record.name]
         if text:
             self._survey.counts[text] += record.sums.calls
             if not record.is_call and not record.sums.think_wall_ns:

@@ -90,6 +90,9 @@ class _Noting(Tracker):
             self._note(thread, made.after, end_ns)
         return made
 
+    def between(self, thread: int) -> None:
+        """Nothing: each step is noted."""
+
     def finish(self) -> Iterator[tuple[int, Closing]]:
         """What each thread was in when it ended, noted."""
         for thread, closing in super().finish():

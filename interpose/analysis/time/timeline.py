@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.consolidation.consolidate import fastest_consolidator
+from interpose.analysis.consolidation.consolidate import Consolidator, fastest_consolidator
 from interpose.analysis.consolidation.sums import FIGURES, LATEST_NS, LONGEST_NS
 from interpose.analysis.time.sampled_states import lay_samples
 from interpose.experiments.format.blocks import Block
@@ -140,6 +140,8 @@ class _Laying:
         self._left = ONE_BY_ONE_AT_MOST
         self._longest: list[LongCall] = []
         self._consolidator = fastest_consolidator()
+        self._gathered: Consolidator | None = None  # of blocks, for the parts that the slices have of a time
+        self._spread: tuple[Mapping[int, int], int] = {}, 1
 
     def lay(self, processes: Iterable[Process]) -> None:
         """Lay all of it."""
@@ -154,6 +156,7 @@ class _Laying:
             for block in process.events.blocks() if process.events and self._lanes else ():
                 assert process.events is not None
                 self._lay_block(block, process.events.layout)
+            self._lay_gathered()
         self._made.calls = sorted(self._longest, reverse=True)
 
     def _lay_block(self, block: Block, layout: Layout) -> None:
@@ -168,15 +171,26 @@ class _Laying:
         self._together(block, layout)
 
     def _together(self, block: Block, layout: Layout) -> None:
-        """Add a whole block to the slices that it spans."""
-        consolidator = self._consolidator(layout, ("thread", "intrinsic"))
-        consolidator.add(block.events)
-        sums: dict[tuple[int, int], int] = defaultdict(int)
-        for found in consolidator.records():
-            sums[found.key[0], found.key[1]] += found.figures[_SELF_WALL]
+        """Add a whole block to the slices that it spans; those that lie within one slice are added at once."""
         first_ns = min(block.head.first_ns, block.head.last_ns)
         span_ns = max(min(block.head.last_ns - first_ns, LONGEST_NS), 1)
         parts = self._parts(first_ns, span_ns)
+        is_within = list(parts.values()) == [span_ns]
+        spread = (dict.fromkeys(parts, 1), 1) if is_within else (parts, span_ns)
+        if not is_within or spread != self._spread:
+            self._lay_gathered()
+            self._spread, self._gathered = spread, self._consolidator(layout, ("thread", "intrinsic"))
+        assert self._gathered
+        self._gathered.add(block.events)
+
+    def _lay_gathered(self) -> None:
+        """Add the blocks that were put together to their slices."""
+        if self._gathered is None:
+            return
+        sums: dict[tuple[int, int], int] = defaultdict(int)
+        for found in self._gathered.records():
+            sums[found.key[0], found.key[1]] += found.figures[_SELF_WALL]
+        self._gathered, (parts, span_ns) = None, self._spread
         for (thread, intrinsic), self_ns in sums.items():
             if thread in self._lanes:
                 slices = self._slices(thread, intrinsic)

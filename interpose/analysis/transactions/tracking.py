@@ -69,6 +69,14 @@ class Closing(NamedTuple):
     think_cpu_ns: int = 0
 
 
+class Between(NamedTuple):
+    """Since when a thread has been between two transactions that are calls, and what is left of its CPU time."""
+
+    start_ns: int
+    start_cpu_ns: int
+    cpu_left_ns: int
+
+
 class Step(NamedTuple):
     """What an outermost call does to the current transaction of its thread.
 
@@ -143,6 +151,21 @@ class Tracker:
         if call.bits & BEGINS:
             return self._begin(thread, current, call)
         return self._end(thread, current, call)
+
+    def between(self, thread: int) -> Between | None:
+        """Where `thread` is, if a call that is a transaction would do nothing but end an `IDLE` one that began there.
+
+        The caller may end such ones without asking, and then calls `go_on_between` before the next step.
+        """
+        current = self._current.get(thread)
+        if current is None or current.begun_by != SPAN or self._names.get(thread) or self._pauses:
+            return None
+        return Between(current.start_ns, current.start_cpu_ns, self._cpu_left.get(thread, 0))
+
+    def go_on_between(self, thread: int, between: Between) -> None:
+        """Note that `thread` has been between transactions since then."""
+        self._current[thread] = _Current(between.start_ns, between.start_cpu_ns, SPAN)
+        self._cpu_left[thread] = between.cpu_left_ns
 
     def finish(self) -> Iterator[tuple[int, Closing]]:
         """What each thread was in when it ended."""

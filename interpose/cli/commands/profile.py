@@ -20,6 +20,7 @@ from interpose.cli.many.reading import Many, ask
 from interpose.cli.output import add_output_arguments, opened_output, positive, table_width
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.markdown import sentence
 from interpose.reports.screen.profiled import SLICES, ProfilePart, question, reduced
 from interpose.reports.screen.section import Section
 from interpose.reports.screen.sections import SECTIONS, UNASKED, Profiled, told_unasked
@@ -89,5 +90,5 @@ def _above(section: Section, form: str) -> list[str]:
 
 
 def _below(section: Section, form: str) -> list[str]:
-    mark = "- " if form == "markdown" else "  "
-    return ["", *(f"{mark}{note}" for note in section.notes)] if section.notes else []
+    told = [f"- {sentence(note)}" if form == "markdown" else f"  {note}" for note in section.notes]
+    return ["", *told] if told else []

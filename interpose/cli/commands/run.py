@@ -24,7 +24,6 @@ from interpose.config.schema import Settings
 from interpose.errors import InterposeError, SettingError, UsageError
 from interpose.experiments.metadata import endings, names
 from interpose.instrumentation import interpreters, search
-from interpose.kinds import NATIVE
 from interpose.library import SYSTEM
 
 NAME = "run"
@@ -176,8 +175,18 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
     elif words[:1] == ["--"]:
         del words[0]
     if words in ([], ["-m"]):
-        raise UsageError(f"a program is needed: {USAGE}")
+        raise UsageError(_taken_for_a_value(arguments) or f"a program is needed: {USAGE}")
     return words
+
+
+def _taken_for_a_value(arguments: argparse.Namespace) -> str:
+    """What to say where an option without its value took the program for it; empty if none did."""
+    for setting in schema.SETTINGS:
+        value = getattr(arguments, setting.name)
+        if value is not None and value.endswith(".py"):
+            option = setting.options[-1]
+            return f"{option} needs a value before the program: interpose run {option} VALUE {value}"
+    return ""
 
 
 def settings_in_force(arguments: argparse.Namespace) -> Settings:
@@ -251,14 +260,17 @@ def unknown_levels(words: list[str], in_force: Settings) -> list[str]:
     """A line for each name in INTERPOSE_LEVELS that means nothing; none if libraries of your own may declare it."""
     if not in_force.levels or search.library_places(in_force, os.environ, [sys.executable, *words]) is not None:
         return []
-    from interpose.instrumentation import system_library
+    try:
+        from interpose.instrumentation import native, system_library
+    except ImportError:  # nothing is compiled for this Python; another may run the program
+        return []
     from interpose.instrumentation.system_library import statements
 
     known = {SYSTEM}
-    for intrinsic in (*system_library.every(), *statements.INTRINSICS):
+    for intrinsic in (*system_library.every(), *statements.INTRINSICS, *native.intrinsics()):
         parts = intrinsic.name.split(".")
         known.update(".".join(parts[:count]) for count in range(1, len(parts) + 1))
-    unknown = [name for name in in_force.levels if name not in known and not f"{name}.".startswith(NATIVE)]
+    unknown = [name for name in in_force.levels if name not in known]
     said = in_force.said["INTERPOSE_LEVELS"]
     return [f"{said}: no intrinsic is called {name}{did_you_mean(name, known)}" for name in unknown]
 

@@ -1,4 +1,8 @@
-"""Reads experiments on a Dask cluster, whose workers have interpose and see the same paths or URLs."""
+"""Reads experiments on a Dask cluster, whose workers have interpose and see the same paths or URLs.
+
+A scheduler takes milliseconds for each task, so a task has several experiments: many at first, then fewer, so that all
+workers end at the same time.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,9 @@ from interpose.cli.many.work import answered, failure
 from interpose.errors import ExperimentError, InterposeError, UsageError
 
 _CONNECTED_WITHIN_S = 10
+_AT_MOST_TOGETHER = 32
+_SHARES = 4  # a batch has this part of what is left for each worker's thread
+Batch = list[int]  # the positions of its tasks
 
 
 def answers(tasks: Sequence[tuple[str, bytes]], address: str) -> Iterator[tuple[int, bytes]]:
@@ -22,21 +29,64 @@ def answers(tasks: Sequence[tuple[str, bytes]], address: str) -> Iterator[tuple[
         told = str(error).strip().partition("\n")[0]
         raise InterposeError(f"--dask {address}: no cluster answers: {told}") from error
     with client, client.as_current():
-        futures = client.map(answered, [task for _, task in tasks], pure=False)
-        places = {future.key: place for place, future in enumerate(futures)}
-        for future in distributed.as_completed(futures, raise_errors=False):
-            place = places[future.key]
-            yield place, _answer(future, tasks[place][0])
+        yield from _Asked(client, tasks).answers(distributed.as_completed)
 
 
-def _answer(future: Any, name: str) -> bytes:
-    """The answer, or why there is none: the worker was killed, or has another version."""
-    try:
-        found = future.result()
-    except Exception as error:
-        told = str(error).strip().partition("\n")[0]
+class _Asked:
+    """Tasks on a cluster, and which batch each future is."""
+
+    def __init__(self, client: Any, tasks: Sequence[tuple[str, bytes]]) -> None:
+        self._client = client
+        self._tasks = tasks
+        self._batches: dict[str, Batch] = {}
+
+    def answers(self, as_completed: Any) -> Iterator[tuple[int, bytes]]:
+        """The answers, as they come."""
+        threads = sum(self._client.nthreads().values())
+        running = as_completed(self._submitted(batches(len(self._tasks), threads)), raise_errors=False)
+        for future in running:
+            batch = self._batches[future.key]
+            try:
+                found = _checked(future.result(), len(batch))
+            except Exception as error:
+                if len(batch) > 1:  # one of them fails, or has the worker killed: each by itself
+                    running.update(self._submitted([[place] for place in batch]))
+                    continue
+                found = [self._failed(batch[0], error)]
+            yield from zip(batch, found, strict=True)
+
+    def _submitted(self, given: Sequence[Batch]) -> list[Any]:
+        told = [[self._tasks[place][1] for place in batch] for batch in given]
+        futures: list[Any] = self._client.map(_answered, told, pure=False)
+        self._batches.update({future.key: batch for future, batch in zip(futures, given, strict=True)})
+        return futures
+
+    def _failed(self, place: int, error: Exception) -> bytes:
+        """Why there is no answer: the worker was killed, or has another version."""
+        name, told = self._tasks[place][0], str(error).strip().partition("\n")[0]
         return failure(ExperimentError(f"{name}: the worker that read it failed: {type(error).__name__}: {told}"))
-    return found if isinstance(found, bytes) else failure(ExperimentError(f"{name}: the worker's answer is none"))
+
+
+def batches(count: int, threads: int) -> list[Batch]:
+    """The positions of so many tasks, in batches that become smaller."""
+    made: list[Batch] = []
+    begin = 0
+    while begin < count:
+        size = min(max((count - begin) // (_SHARES * max(threads, 1)), 1), _AT_MOST_TOGETHER)
+        made.append([*range(begin, begin + size)])
+        begin += size
+    return made
+
+
+def _answered(tasks: Sequence[bytes]) -> list[bytes]:
+    return [answered(task) for task in tasks]
+
+
+def _checked(found: Any, count: int) -> list[bytes]:
+    """What a worker answered. Raises ExperimentError if that is something else."""
+    if not isinstance(found, list) or len(found) != count or not all(isinstance(each, bytes) for each in found):
+        raise ExperimentError("its answer is none")
+    return found
 
 
 def _distributed() -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from interpose.analysis.transactions.response_times import Transaction, Transactions
 from interpose.reports.formats.units import duration
@@ -48,7 +48,7 @@ def _fields(made: Transactions) -> list[Field]:
     def percentile(percent: int) -> Field:
         return time(f"p{percent}", lambda row: row.sums.percentile_ns(percent) if row.is_named else None)
 
-    longest_ns = max((row.response_ns for row in made.rows), default=0)
+    longest_ns, kinds = max((row.response_ns for row in made.rows), default=0), made.kinds
     return [
         Field("transaction", lambda row: row.name),
         Field("count", lambda row: f"{row.sums.calls:,}", lambda row: row.sums.calls),
@@ -58,17 +58,17 @@ def _fields(made: Transactions) -> list[Field]:
         *map(percentile, PERCENTS),
         time("longest", lambda row: row.sums.wall_most_ns if row.is_named else None),
         *([time("CPU", lambda row: row.cpu_ns)] if made.has_cpu else []),
-        Field("response by kind", drawn=lambda row: _split_bar(row, made, longest_ns)),
-        *map(split, made.kinds),
+        Field("response by kind", drawn=lambda row: _split_bar(row, kinds, longest_ns)),
+        *map(split, kinds),
         *([time("overlap", lambda row: row.overlap_ns, "not of its thread's time")] if made.overlapped else []),
     ]
 
 
-def _split_bar(row: Transaction, made: Transactions, longest_ns: int) -> Markup:
+def _split_bar(row: Transaction, kinds: Sequence[str], longest_ns: int) -> Markup:
     """The response time by kind, as long as it is of the longest row's."""
     parts, begin = [], 0.0
     whole_ns = max(longest_ns, 1)
-    for kind in made.kinds:
+    for kind in kinds:
         ns = row.split[kind].wall_ns if kind in row.split else 0
         width = 100 * ns / whole_ns
         if ns and begin + width <= 100.5:

@@ -22,7 +22,7 @@ from interpose.analysis.partial.partial import Head, Question, Reduction
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.files import Damages
 from interpose.reports.formats.colour import Paint
-from interpose.reports.formats.table import clean, columns_of, shortened
+from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, duration, scale_for
 from interpose.reports.screen.kinds_table import kinds_of
 from interpose.reports.screen.state import events_lost, what_is_missing
@@ -168,8 +168,9 @@ def _first_lines(screen: ManyScreen) -> list[str]:
     more = screen.head.experiments - len(screen.part.names)
     named = clean(", ".join(screen.part.names))
     line = f"{screen.head.experiments:,} experiments  {named}{f' and {more:,} more' if more > 0 else ''}"
-    told = shortened(screen.completeness, screen.width)
-    return [shortened(line, screen.width), screen.paint("warning", told) if screen.part.incomplete else told]
+    told = wrapped(screen.completeness, screen.width, "  ")
+    painted = [screen.paint("warning", each) for each in told] if screen.part.incomplete else told
+    return [shortened(line, screen.width), *painted]
 
 
 def _totals(screen: ManyScreen) -> list[str]:

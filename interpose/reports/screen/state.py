@@ -19,12 +19,14 @@ from interpose.reports.formats.units import SECOND_NS, age, count, size
 
 
 def command_line(process: Process) -> str:
-    """The command as it was given: `python orders.py`."""
+    """The command as it was given: `python orders.py`, `gunicorn shop:app`."""
     log = process.log
     program = _last_part(log.executable) or "?"
     given = log.arguments
     if given and _last_part(given[0]) in (program, "python", "python3"):
         given = given[1:]  # the interpreter, as it was called
+    if given and given[0].startswith("/") and given[0].rpartition("/")[0].endswith("/bin"):
+        return clean(" ".join([_last_part(given[0]), *given[1:]]))  # a command that happens to be written in Python
     return clean(" ".join([program, *given]))
 
 
@@ -40,7 +42,7 @@ def ending_in_words(end: Ending) -> str:
         "saved": "saved while running",
         "detached": "detached, and ran on",
     }
-    return known.get(end.state, "ended unseen")
+    return known.get(end.state, "ended, status unknown")
 
 
 def ended_ago(account: ProcessAccount, now_s: float) -> str:
@@ -82,7 +84,7 @@ def why_full(experiment: Experiment) -> str | None:
     page = control_of(experiment)
     if page is None or not page.full_drops:
         return None
-    at_limit = page.limit_bytes and page.taken_bytes + BLOCK_BYTES > page.limit_bytes
+    at_limit = page.limit_bytes and page.taken_bytes + page.other_bytes + BLOCK_BYTES > page.limit_bytes
     return "the limit was reached (INTERPOSE_LIMIT)" if at_limit else "the pool was full (INTERPOSE_POOL)"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from interpose.analysis.findings.engine import found_in
 from interpose.experiments.model.collection import Collection
-from interpose.reports.formats.table import clean, columns_of, shortened
+from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, duration, scale_for
 from interpose.reports.screen.kinds_table import kinds, what_shares_are_of
 from interpose.reports.screen.remarks import remarks
@@ -26,6 +26,7 @@ _NOTES = 10
 _EXPERIMENTS_NAMED = 100
 _LEAST_COMMAND = 12
 _GAP = "   "
+_INDENT = "  "
 
 
 def summary(screen: Screen) -> Iterator[str]:
@@ -73,9 +74,14 @@ def first_lines(screen: Screen) -> list[str]:
     left = screen.width - fixed + (0 if on_one else columns_of(complete) + len(_GAP))
     command = shortened(command_line(screen.experiment.founder), max(left, _LEAST_COMMAND))
     first = _GAP.join([f"{screen.paint('bold', name)}  {command}", state, ago])
-    line = shortened(complete, screen.width)
-    told = line if is_well(complete) else screen.paint("warning", line)
-    return [f"{first}{_GAP}{told}"] if on_one else [first, told]
+    told = complete if is_well(complete) else screen.paint("warning", complete)
+    return [f"{first}{_GAP}{told}"] if on_one else [first, *_completeness_below(screen, complete)]
+
+
+def _completeness_below(screen: Screen, complete: str) -> list[str]:
+    """The same on lines of its own, nothing cut: it may end with a number."""
+    lines = wrapped(complete, screen.width, _INDENT)
+    return lines if is_well(complete) else [screen.paint("warning", line) for line in lines]
 
 
 def _lines_of_several(screen: Screen, collection: Collection) -> list[str]:
@@ -84,7 +90,7 @@ def _lines_of_several(screen: Screen, collection: Collection) -> list[str]:
     more = len(collection.experiments) - _EXPERIMENTS_NAMED
     line = f"{collection.name}  {named}{f' and {more:,} more' if more > 0 else ''}"
     complete = completeness(screen.analysis)
-    return [shortened(line, screen.width), shortened(complete, screen.width)]
+    return [shortened(line, screen.width), *_completeness_below(screen, complete)]
 
 
 def totals(screen: Screen) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from interpose.analysis.calls.groupings import process_label, task_label, thread_label
 from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import ENDED, Traced
+from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Site
 from interpose.reports.formats.short_paths import Places
@@ -129,7 +130,7 @@ def _trace_parent(row: Traced) -> str | None:
 def _other_spans(row: Traced) -> str | None:
     """The trace and span that each other tracer had active, for a transaction."""
     found = row.process.active_spans.get((row.event.thread, row.event.call), ())
-    return ", ".join(" ".join(each) for each in found) or None
+    return in_words(found) or None
 
 
 def _shown_moved(row: Traced) -> str:

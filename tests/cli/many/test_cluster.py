@@ -22,11 +22,11 @@ def address():
         yield made.scheduler_address
 
 
-@pytest.mark.parametrize("command", [("report", "--by", "site"), ("transactions",)], ids=lambda each: each[0])
+@pytest.mark.parametrize("command", ["report --by site", "transactions", "profile --section resource"])
 def test_a_cluster_reports_what_is_reported_here(experiments, interpose, address, command):
-    here, _ = interpose(*command, "runs/*.er", "--no-cache")
+    here, _ = interpose(*command.split(), "runs/*.er", "--no-cache")
 
-    there, done = interpose(*command, "runs/*.er", "--no-cache", "--dask", address)
+    there, done = interpose(*command.split(), "runs/*.er", "--no-cache", "--dask", address)
 
     assert done.returncode == 0, done.stderr
     assert there == here
@@ -53,15 +53,16 @@ def test_damaged_experiments_are_left_out_with_a_line(experiments, interpose, ad
     assert len({row["experiment"] for row in rows}) == len(experiments) - 1
 
 
-def deadly(task):
+def deadly(tasks):
     """Kill the worker for one experiment; read the others."""
-    if b"shop.3.er" in task:
+    if any(b"shop.3.er" in task for task in tasks):
         os.kill(os.getpid(), 9)
-    return work.answered(task)
+    return [work.answered(task) for task in tasks]
 
 
 def test_a_worker_that_is_killed_costs_one_experiment(experiments, interpose, monkeypatch):
-    monkeypatch.setattr(cluster, "answered", deadly)
+    monkeypatch.setattr(cluster, "_answered", deadly)
+    monkeypatch.setattr(cluster, "_SHARES", 1)  # all in one batch
     sys.modules[__name__].deadly.__module__ = "__main__"  # sent by value: workers do not have this file
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
@@ -71,6 +72,16 @@ def test_a_worker_that_is_killed_costs_one_experiment(experiments, interpose, mo
     assert done.returncode == 3
     assert done.stderr.startswith("interpose: shop.3.er: the worker that read it failed: KilledWorker")
     assert len({row["experiment"] for row in rows}) == len(experiments) - 1
+
+
+@pytest.mark.parametrize(("count", "threads"), [(0, 1), (1, 2), (9, 0), (200, 2), (1000, 2), (1000, 64)])
+def test_each_experiment_is_in_one_batch_and_batches_become_smaller(count, threads):
+    made = cluster.batches(count, threads)
+    sizes = [len(each) for each in made]
+
+    assert [place for each in made for place in each] == list(range(count))
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(size <= max(count // (4 * max(threads, 1)), 1) for size in sizes)
 
 
 def test_an_address_without_a_cluster_is_one_line(experiments, interpose, monkeypatch):
