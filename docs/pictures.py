@@ -33,7 +33,8 @@ from picture_programs import CELLS, JOB, PEAK, RUN_CELLS, SERVED
 from trace_drawing import drawn_trace
 
 TOP = Path(__file__).parents[1]
-PLACE = TOP / "docs" / "pictures"
+DOCS = TOP / "docs"
+PLACE = DOCS / "pictures"
 COLUMNS, ROWS = 100, 24
 RUNS = (20, 20, 20, 20, 20, 20, 60, 60, 60, 60, 60, 60)  # how often the job sleeps in each
 FONTS = re.compile(r"@font-face \{.*?\}\s*", re.S)  # a picture loads nothing
@@ -90,13 +91,22 @@ class Workplace:
         self.run("env INTERPOSE_PROPAGATE=1 interpose run --name shop shop.py")
         return "shop.1.er"
 
+    def of_page(self, page: str) -> Workplace:
+        """A directory of its own, with the programs of a page."""
+        directory = self.directory / Path(page).stem
+        directory.mkdir()
+        for source, name in re.findall(r"^```python\n(# (\w+\.py)\n.*?)^```", (DOCS / page).read_text(), re.M | re.S):
+            (directory / name).write_text(source)
+        return Workplace(str(directory))
+
     def run(self, command: str) -> None:
-        """Run a command that must succeed."""
+        """Run a command, which need not succeed."""
         words = self._words(command)
-        subprocess.run(words, cwd=self.directory, env=self._variables(), capture_output=True, check=True)
+        subprocess.run(words, cwd=self.directory, env=self._variables(), capture_output=True)
 
     def shown(self, command: str, columns: int = COLUMNS) -> str:
-        """What a command writes to a terminal that is so wide, with its colours."""
+        """What a command writes to a terminal that is so wide, with its colours. Raises ValueError if that is nothing.
+        """
         ours, its = os.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
         words = self._words(command)
@@ -104,6 +114,8 @@ class Workplace:
             os.close(its)
             text = b"".join(iter(partial(_read, ours), b"")).decode()
         os.close(ours)
+        if not text.strip():
+            raise ValueError(f"{command}: shows nothing")
         return text.replace("\r\n", "\n").rstrip("\n")
 
     def _words(self, command: str) -> list[str]:
@@ -133,10 +145,25 @@ def terminal(name: str, command: str, rows: int = 40, columns: int = COLUMNS) ->
 
     def make(place: Workplace) -> str:
         told = command.format(getattr(place, name))
-        lines = place.shown(told, columns).split("\n")
-        return _of_text("\n".join([f"$ {told}", *lines[:rows], *(["…"] if len(lines) > rows else [])]))
+        return _of_command(told, place.shown(told, columns), rows)
 
     return make
+
+
+def lesson(page: str, record: str, command: str, rows: int = 40, columns: int = COLUMNS) -> Picture:
+    """The picture of a command after another one, both with the programs of the page."""
+
+    def make(place: Workplace) -> str:
+        place = place.of_page(page)
+        place.run(record)
+        return _of_command(command, place.shown(command, columns), rows)
+
+    return Picture(page, make)
+
+
+def _of_command(command: str, text: str, rows: int) -> str:
+    lines = text.split("\n")
+    return _of_text("\n".join([f"$ {command}", *lines[:rows], *(["…"] if len(lines) > rows else [])]))
 
 
 def comment(name: str, command: str) -> Callable[[Workplace], str]:
@@ -247,6 +274,27 @@ PICTURES = {
     ),
     "services.svg": Picture("traces.md", trace("services", 0.55, 1.0)),
     "notebook.svg": Picture("python-api.md", notebook),
+    "filter.svg": Picture(
+        "filters.md", terminal("orders", "interpose events --filter \"KIND == 'db' && WALL > 1ms\" --limit 8 {}")
+    ),
+    "batch.svg": lesson("how-to/slow-batch.md", "interpose run batch.py", "interpose report"),
+    "web.svg": lesson(
+        "how-to/slow-web-app.md", "interpose run shop.py", "interpose transactions --sort p95", columns=170
+    ),
+    "tests.svg": lesson(
+        "how-to/slow-tests.md",
+        f"{sys.executable} -m pytest -q --interpose -p no:cacheprovider test_shop.py",
+        "interpose transactions",
+        columns=160,
+    ),
+    "start.svg": lesson(
+        "how-to/slow-start.md", "interpose run --kinds import tool.py", "interpose report --by structure --limit 16"
+    ),
+    "trigger.svg": lesson(
+        "how-to/production.md",
+        "interpose run --ring 64MiB --trigger 'call > 5ms' --saves 1 service.py",
+        "interpose list",
+    ),
 }
 
 

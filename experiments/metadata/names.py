@@ -18,7 +18,7 @@ def why_not(name: str) -> str | None:
     if not name or name == SUFFIX:
         return "a name is needed"
     if "/" in name:
-        return "a name has no slash; the directory is a setting of its own"
+        return "a name cannot contain a slash; INTERPOSE_DIR, or --dir, is the directory"
     if not name.isprintable():
         return "a name has no characters that cannot be printed"
     return None

@@ -162,6 +162,14 @@ def test_a_file_that_is_read_again_and_again_could_be_kept(shop):
     assert shop.found() == [("repeated work", 40, 40 * MS, 38 * MS)]
 
 
+def test_to_close_a_file_again_is_not_the_work_that_could_be_kept(shop):
+    for _ in range(20):
+        shop.call("os.open", "file", "/etc/shop.ini")
+        shop.call("os.close", "file", "/etc/shop.ini", each_ns=9 * MS)
+
+    assert shop.found() == [("repeated work", 20, 20 * MS, 19 * MS)]
+
+
 def test_a_log_that_is_opened_for_each_line_is_not_repeated_work(shop):
     for _ in range(20):
         shop.call("os.open", "file", "/tmp/shop.log")

@@ -245,8 +245,11 @@ def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(trace
 def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose):
     shop.made([event(1000, 4000, intrinsic=shop.serve), event(6000, 1000, intrinsic=shop.mark)])
 
-    told = [interpose("transactions", *words, str(shop.build.directory)).stdout for words in ((), ("--limit", "1"))]
-    assert [line.splitlines()[1] for line in told] == [told[0].splitlines()[1]] * 2
+    asked = [("transactions", *words, str(shop.build.directory)) for words in ((), ("--limit", "1"))]
+    told = [interpose(*words, variables={"COLUMNS": "130"}).stdout for words in asked]
+
+    assert " 40 % " in told[0].splitlines()[1]
+    assert [line.splitlines()[1].split() for line in told] == [told[0].splitlines()[1].split()] * 2
     assert len(told[0].splitlines()) == len(told[1].splitlines()) + 1
 
 

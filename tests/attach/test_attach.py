@@ -344,7 +344,7 @@ def test_what_was_bound_before_by_name_is_told(running, tmp_path):
 
     done = program.interpose("attach", str(program.pid))
 
-    assert "not seen: __main__.get (shop.get), bound before" in done.stdout
+    assert "not traced: __main__.get (shop.get), a reference bound earlier" in done.stdout
     log = Experiment(done.stdout.split("   ")[0]).founder.log
     assert "bound before: __main__.get (shop.get)" in [event.why for event in log.events]
 

@@ -120,6 +120,13 @@ def test_without_a_program_it_says_how_it_is_used(interpose, words):
     assert done.stderr.startswith("interpose: a program is needed: interpose run")
 
 
+def test_an_option_that_took_the_program_for_its_value_is_told(interpose):
+    done = interpose("run", "--lines", "app.py")
+
+    told = "interpose: --lines needs a value before the program: interpose run --lines VALUE app.py\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 @pytest.mark.parametrize(
     ("words", "variables", "said"),
     [
@@ -130,7 +137,7 @@ def test_without_a_program_it_says_how_it_is_used(interpose, words):
             {"INTERPOSE": "tea"},
             "INTERPOSE=tea: 'tea' is not one of 0, 1, calls, native, lines, coverage, profile, heap",
         ),
-        (["--name", "a/b"], {}, "--name a/b: a name has no slash; the directory is a setting of its own"),
+        (["--name", "a/b"], {}, "--name a/b: a name cannot contain a slash; INTERPOSE_DIR, or --dir, is the directory"),
     ],
 )
 def test_a_setting_that_means_nothing_is_told_before_anything_starts(

@@ -90,7 +90,7 @@ def test_what_to_record_is_a_switch_or_a_list(text, record):
             "/p/pyproject.toml:7: clock = sundial: not one of auto, rseq, perf, syscall",
         ),
         ({}, {"INTERPOSE": "calls,tea"}, {}, "INTERPOSE=calls,tea: 'tea' is not one of 0, 1, calls"),
-        ({}, {"INTERPOSE_NAME": "a/b"}, {}, "INTERPOSE_NAME=a/b: a name has no slash"),
+        ({}, {"INTERPOSE_NAME": "a/b"}, {}, "INTERPOSE_NAME=a/b: a name cannot contain a slash"),
         ({}, {"INTERPOSE_STACK_ABOVE": "soon"}, {}, "INTERPOSE_STACK_ABOVE=soon: not a duration"),
     ],
 )

@@ -118,4 +118,4 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     assert " CPU of children not followed  500 ms  not in the table: sh 500 ms\n" in report.stdout
     whole = json.loads(interpose("report", "--format", "json").stdout)
     assert whole["children_not_followed"] == [{"program": "sh", "cpu_ns": SECOND // 2, "is_estimated": False}]
-    assert " children     2.00 s  2 x sh  orders.py:7  CPU 500 ms, 3.00 MiB, 2 failed\n" in report.stdout
+    assert " children     2.00 s  2 x sh  orders.py:7  CPU 500 ms, memory 3.00 MiB, 2 failed\n" in report.stdout

@@ -2,6 +2,8 @@
 
 import ast
 import re
+from functools import cache
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,8 @@ LARGEST_PICTURE_BYTES = 100_000
 SHOWING = {
     *("getting-started.md", "reports.md", "view.md", "findings.md", "profile.md", "heap.md", "native.md"),
     *("transactions.md", "coverage.md", "comparing.md", "trend.md", "many-experiments.md", "exports.md", "traces.md"),
-    *("display.md", "python-api.md", "how-to/ci.md"),
+    *("display.md", "python-api.md", "filters.md", "how-to/ci.md", "how-to/slow-batch.md", "how-to/slow-start.md"),
+    *("how-to/slow-tests.md", "how-to/slow-web-app.md", "how-to/production.md"),
 }
 
 pytestmark = pytest.mark.any_python
@@ -49,7 +52,7 @@ def test_what_a_page_points_to_is_there(page):
 def pictures():
     """The pages that pictures are made for, by the name of each (docs/pictures.py)."""
     (made,) = re.findall(r"^PICTURES = \{\n.*?^\}", (DOCS / "pictures.py").read_text(encoding="utf-8"), re.M | re.S)
-    return dict(re.findall(r'"([\w-]+\.svg)": Picture\(\s*"([^"]+)"', made))
+    return dict(re.findall(r'"([\w-]+\.svg)": (?:Picture|lesson)\(\s*"([^"]+)"', made))
 
 
 def test_each_picture_of_a_page_is_made_by_the_command_and_is_small_and_loads_nothing():
@@ -128,20 +131,46 @@ def test_the_first_screen_that_is_shown_has_the_rows_of_today():
     assert [row for row in rows if row not in (*EVERY, START_UP, CODE, OVERHEAD)] == []
 
 
+@cache
+def titles():
+    """The texts of the modules that make tables, titles of columns among them."""
+    tables = (DOCS.parent / "interpose" / "reports").rglob("*.py")
+    trees = [ast.parse(each.read_text(encoding="utf-8")) for each in tables]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    return {node.value for node in nodes} | set(GROUPINGS) | set(EVERY)
+
+
 @pytest.mark.parametrize(
     ("page", "first"),
     [("heap.md", "at peak"), ("native.md", "kind"), ("python-api.md", "intrinsic"), ("trend.md", "run")],
 )
 def test_a_table_that_is_shown_has_the_columns_of_today(page, first):
-    tables = (DOCS.parent / "interpose" / "reports" / "tables").glob("*.py")
-    trees = [ast.parse(each.read_text(encoding="utf-8")) for each in tables]
-    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    titles = {node.value for node in nodes} | set(GROUPINGS)
-
     (head,) = re.findall(rf"^ +({first}  .*)$", (DOCS / page).read_text(encoding="utf-8"), re.M)
     shown = [title for title in re.split("  +", head) if not title.startswith("p95(")]
     assert len(shown) > 5
-    assert [title for title in shown if title not in titles] == []
+    assert [title for title in shown if title not in titles()] == []
+
+
+def lines_of(picture):
+    """The lines of a terminal that a picture shows."""
+    found = {}
+    texts = re.findall(r'<text [^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>(.*?)</text>', picture)
+    for _, y, text in sorted(texts, key=lambda each: float(each[0])):
+        found[float(y)] = found.get(float(y), "") + unescape(text).replace("\xa0", " ")
+    return [found[y] for y in sorted(found)]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("heap", "at peak"), ("native", "kind"), ("transactions", "transaction"), ("compare", "verdict")],
+)
+def test_a_table_in_a_picture_has_the_columns_of_today(name, first):
+    lines = lines_of((DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8"))
+
+    (head,) = [line.strip() for line in lines if line.strip().startswith(f"{first}  ")]
+    shown = [title for title in re.split("  +", head) if not title.startswith("total(")]
+    assert len(shown) > 5
+    assert [title for title in shown if re.sub(r", \d+ runs$", "", title) not in titles()] == []
 
 
 @pytest.mark.slow

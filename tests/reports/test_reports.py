@@ -127,6 +127,16 @@ def test_where_a_line_does_not_fit_optional_columns_are_left_out():
     assert next(lines(columns, ["x" * 30], 25)).split() == ["name"]
 
 
+def test_where_a_line_fits_in_no_way_names_stay_readable():
+    columns = [
+        Column("name", lambda row: row, right=False, flexible=True),
+        Column("calls", lambda row: "1,000"),
+    ]
+
+    assert list(lines(columns, ["x" * 30], 15)) == ["name      calls", "xxxxxxx\u2026  1,000"]
+    assert list(lines(columns, ["x" * 30], 14)) == [f"name{' ' * 18}  calls", f"{'x' * 21}\u2026  1,000"]
+
+
 @given(st.lists(st.text(alphabet=string.printable + "\u4e2d ", max_size=200), max_size=5), st.integers(20, 90))
 def test_a_column_that_wraps_is_never_cut(names, width):
     columns = [Column("calls", lambda row: "5"), Column("what", clean, right=False, flexible=True, wraps=True)]

@@ -13,7 +13,7 @@ from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process
 from interpose.experiments.model.sources import path_of
 from interpose.kinds import IDLE
 
-_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "calls at start"}
+_KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 
 @dataclass(frozen=True)

@@ -59,14 +59,14 @@ def run(arguments: argparse.Namespace) -> int:
     if not isinstance(experiment, str) or not isinstance(bound, list):
         raise CannotAttach(f"{arguments.pid}: it gave no answer")
     stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
-    print(f"{experiment}   {arguments.pid} is recorded since now")
+    print(f"{experiment}   process {arguments.pid} is now recorded")
     print(f"attaching took {duration(done.took_ns)}{stood}")
     if raised := done.answer.get("raised"):
-        print(f"a handler of the program's raised {raised} meanwhile, which it gets; what was bound before is not told")
+        print(f"a signal handler raised {raised} meanwhile; the program gets it, and earlier references are not listed")
     for each in bound:
-        print(f"not seen: {each}, bound before under another name")
+        print(f"not traced: {each}, a reference bound earlier")
     if more := done.answer.get("more"):
-        print(f"not seen: {more} more")
+        print(f"not traced: {more} more")
     shown = shlex.quote(os.path.relpath(experiment) if experiment.startswith(os.getcwd() + "/") else experiment)
     print(f" next: interpose report {shown} · interpose detach {arguments.pid}")
     return 0

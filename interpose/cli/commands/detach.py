@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Detach, and say what came of it."""
     done = reach(arguments.pid, "end", timeout_s=arguments.wait)
     stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
-    print(f"{arguments.pid} is recorded no longer")
+    print(f"process {arguments.pid} is no longer recorded")
     print(f"detaching took {duration(done.took_ns)}{stood}")
     if left := done.answer.get("left"):
         print(f"{left} of its functions could not be put back: somebody else has wrapped them since; they pass through")

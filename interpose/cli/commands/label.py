@@ -98,6 +98,8 @@ def _now_ns(process: Process) -> int:
 
 def _list(experiment: Experiment) -> None:
     start_ns = experiment.founder.log.start_ns
+    if not experiment.marks:
+        print(f"{experiment.name}: no labels")
     for name in dict.fromkeys(mark.name for mark in experiment.marks):
         comments = dict.fromkeys(mark.comment for mark in experiment.marks if mark.name == name and mark.comment)
         for window in windows(experiment.marks, name):

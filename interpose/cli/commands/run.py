@@ -175,8 +175,18 @@ def program_words(arguments: argparse.Namespace) -> list[str]:
     elif words[:1] == ["--"]:
         del words[0]
     if words in ([], ["-m"]):
-        raise UsageError(f"a program is needed: {USAGE}")
+        raise UsageError(_taken_for_a_value(arguments) or f"a program is needed: {USAGE}")
     return words
+
+
+def _taken_for_a_value(arguments: argparse.Namespace) -> str:
+    """What to say where an option without its value took the program for it; empty if none did."""
+    for setting in schema.SETTINGS:
+        value = getattr(arguments, setting.name)
+        if value is not None and value.endswith(".py"):
+            option = setting.options[-1]
+            return f"{option} needs a value before the program: interpose run {option} VALUE {value}"
+    return ""
 
 
 def settings_in_force(arguments: argparse.Namespace) -> Settings:

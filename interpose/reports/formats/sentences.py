@@ -269,7 +269,8 @@ def _about(words: Sentences, finding: Finding) -> str:
 
 def _loop_waits(words: Sentences, finding: Finding) -> str:
     return (
-        f"The event loop waited for the network in an await that was not recorded ({words.of_time(finding.bound_ns)})."
+        "The event loop waited for a timer, or for the network in an await that was not recorded"
+        f" ({words.of_time(finding.bound_ns)})."
     )
 
 

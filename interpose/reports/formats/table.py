@@ -202,11 +202,14 @@ def _last_optional(chosen: Sequence[_Measured]) -> int | None:
 
 
 def _fitted(chosen: Sequence[_Measured], width: int) -> list[int]:
-    """The widths, those of flexible columns taken back, the widest first, until a line fits."""
+    """The widths, those of flexible columns taken back, the widest first, until a line fits; to what one can read if it
+    does not fit in any way."""
     fitted = [natural for _, natural in chosen]
     excess = sum(fitted) + _GAP * (len(fitted) - 1) - width
     flexible = [place for place, (column, _) in enumerate(chosen) if column.flexible]
-    while excess > 0 and any(fitted[place] > NARROWEST for place in flexible):
+    to_spare = sum(max(fitted[place] - NARROWEST, 0) for place in flexible)
+    least = NARROWEST if to_spare >= excess else READABLE
+    while excess > 0 and any(fitted[place] > least for place in flexible):
         widest = max(flexible, key=lambda place: fitted[place])
         fitted[widest] -= 1
         excess -= 1

@@ -183,7 +183,7 @@ def children(screen: Screen) -> Iterator[str]:
 def _memory_of(children: Children) -> list[str]:
     if not children.memory_bytes:
         return []
-    return [f"{'at most ' if children.is_memory_at_most else ''}{size(children.memory_bytes)}"]
+    return [f"memory {'at most ' if children.is_memory_at_most else ''}{size(children.memory_bytes)}"]
 
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:

@@ -19,12 +19,14 @@ from interpose.reports.formats.units import SECOND_NS, age, count, size
 
 
 def command_line(process: Process) -> str:
-    """The command as it was given: `python orders.py`."""
+    """The command as it was given: `python orders.py`, `gunicorn shop:app`."""
     log = process.log
     program = _last_part(log.executable) or "?"
     given = log.arguments
     if given and _last_part(given[0]) in (program, "python", "python3"):
         given = given[1:]  # the interpreter, as it was called
+    if given and given[0].startswith("/") and given[0].rpartition("/")[0].endswith("/bin"):
+        return clean(" ".join([_last_part(given[0]), *given[1:]]))  # a command that happens to be written in Python
     return clean(" ".join([program, *given]))
 
 
@@ -40,7 +42,7 @@ def ending_in_words(end: Ending) -> str:
         "saved": "saved while running",
         "detached": "detached, and ran on",
     }
-    return known.get(end.state, "ended unseen")
+    return known.get(end.state, "ended, status unknown")
 
 
 def ended_ago(account: ProcessAccount, now_s: float) -> str:

@@ -58,7 +58,7 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("read", lambda row: _told(row[1], lambda child: size(child.read_bytes)), optional=True),
         Column("written", lambda row: _told(row[1], lambda child: size(child.written_bytes)), optional=True),
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
-        Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True, keep="end"),
+        Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True),
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
         Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True),
     ]

@@ -110,7 +110,9 @@ def _columns(made: Transactions) -> list[Column]:
 
     def split(kind: str) -> Column:
         mark = "~" if kind == "overhead" else ""
-        return Column(kind, lambda row: mark + scale.show(row.split[kind].wall_ns) if kind in row.split else "")
+        return Column(
+            kind, lambda row: mark + scale.show(row.split[kind].wall_ns) if kind in row.split else "", optional=True
+        )
 
     def named(title: str, ns_of: Any) -> Column:
         return Column(title, lambda row: spread.show(ns_of(row)) if row.is_named else "")

@@ -22,11 +22,11 @@ def address():
         yield made.scheduler_address
 
 
-@pytest.mark.parametrize("command", [("report", "--by", "site"), ("transactions",)], ids=lambda each: each[0])
+@pytest.mark.parametrize("command", ["report --by site", "transactions", "profile --section resource"])
 def test_a_cluster_reports_what_is_reported_here(experiments, interpose, address, command):
-    here, _ = interpose(*command, "runs/*.er", "--no-cache")
+    here, _ = interpose(*command.split(), "runs/*.er", "--no-cache")
 
-    there, done = interpose(*command, "runs/*.er", "--no-cache", "--dask", address)
+    there, done = interpose(*command.split(), "runs/*.er", "--no-cache", "--dask", address)
 
     assert done.returncode == 0, done.stderr
     assert there == here

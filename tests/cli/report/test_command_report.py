@@ -111,12 +111,30 @@ def test_a_killed_program_tells_what_it_was_in(interpose):
     assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s when killed\n" in out
 
 
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["/srv/shop/venv/bin/gunicorn", "shop:app"], "gunicorn shop:app"),
+        (["/usr/bin/python", "/srv/shop/venv/bin/gunicorn", "shop:app"], "gunicorn shop:app"),
+        (["/srv/shop/orders.py", "today"], "python /srv/shop/orders.py today"),
+    ],
+)
+def test_a_command_of_a_package_is_shown_as_it_was_typed(interpose, arguments, shown):
+    build = ended(orders())
+    build.log["arguments"] = arguments
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    assert out.startswith(f"test.1.er  {shown}   exit 0")
+
+
 def test_a_program_that_nobody_saw_end_has_estimated_times(interpose):
     killed(orders()).write()
 
     _, out, _ = interpose("report")
 
-    assert "ended unseen" in out
+    assert "ended, status unknown" in out
     assert "thread time 20.00 s (estimated)" in out
     assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s until last seen\n" in out
 
