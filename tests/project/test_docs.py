@@ -228,7 +228,7 @@ def test_what_a_page_shows_of_a_command_has_the_words_that_it_prints_now(place, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["heap", "trend", "notebook", "native", "transactions", "coverage"])
+@pytest.mark.parametrize("name", ["heap", "trend", "notebook", "native", "coverage"])
 def test_a_picture_of_a_terminal_has_the_heads_that_are_printed_now(place, name):
     pytest.importorskip("rich")
     from pictures import PICTURES
@@ -237,7 +237,7 @@ def test_a_picture_of_a_terminal_has_the_heads_that_are_printed_now(place, name)
     shown, made = ("\n".join(lines_of(each)) for each in (kept, PICTURES[f"{name}.svg"].make(place)))
 
     assert len(heads(shown)) > 4
-    assert heads(shown) - heads(made) == set()
+    assert heads(shown) - heads(made) <= {"share", "bytes"}  # there if a line has room for them
 
 
 @pytest.mark.slow
