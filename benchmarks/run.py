@@ -42,6 +42,7 @@ BENCHMARKS = (
     "start",
     "attach",
     "reading",
+    "reports",
     "many",
     "compression",
     "exports",

@@ -10,7 +10,6 @@
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
 #include "hooks/without_lock.h"
-#include "native/native_callers.h"
 #include "native/native_errors.h"
 #include "native/native_host.h"
 
@@ -73,9 +72,9 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
 
 static uint32_t stack_of_native(const struct thread *thread, const void *caller)
 {
-    if (!recorder.stack_kept)
+    if (UNLIKELY(!recorder.stack_kept))
         return 0;
-    return native_host_stack(thread, native_caller_site(caller), caller);
+    return native_host_stack(thread, caller);
 }
 
 /* --- what it changes in the known descriptors */

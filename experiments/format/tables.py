@@ -208,28 +208,40 @@ class StringTable:
         base = self._next
         end = (base // self._window_bytes + 1) * self._window_bytes
         data = file.read(base, end - base)
-        place = 0
-        while place + 4 <= len(data):
-            length = int.from_bytes(data[place : place + 4], "little")
-            if length == 0:
-                return False
-            if length == NEXT_WINDOW:
-                self._next = end
-                return True
-            after = place + 4 + (length + 3 & ~3)
-            if length > LONGEST_STRING_BYTES or base + after > end:
-                return self._stop(f"string {self._following()} is {length} bytes long")
-            if place + 4 + length > len(data):
-                return self._stop(f"cut short in string {self._following()}")
-            if len(self._offsets) == STRINGS_AT_MOST:
-                return self._stop(f"more than {STRINGS_AT_MOST:,} strings, the rest was not read")
-            self._offsets.append(base + place + 4)
-            self._lengths.append(length)
-            place = after
-            self._next = base + place
-        if base + place < end and place < len(data):
+        place = self._take_strings(data, base)
+        self._next = base + place
+        if place + 4 > len(data):
+            is_torn = place < len(data) and self._next < end
+            return self._stop(f"cut short in string {self._following()}") if is_torn else end - self._next < 4
+        length = int.from_bytes(data[place : place + 4], "little")
+        if length == 0:
+            return False
+        if length == NEXT_WINDOW:
+            self._next = end
+            return True
+        if length > LONGEST_STRING_BYTES or self._next + 4 + length > end:
+            return self._stop(f"string {self._following()} is {length} bytes long")
+        if place + 4 + length > len(data):
             return self._stop(f"cut short in string {self._following()}")
-        return base + place >= end or end - base - place < 4
+        return self._stop(f"more than {STRINGS_AT_MOST:,} strings, the rest was not read")
+
+    def _take_strings(self, data: bytes, base: int) -> int:
+        """Note the whole strings at the beginning of `data`, which was read at `base`; returns where they end."""
+        words = memoryview(data + bytes(-len(data) % 4)).cast("I")
+        place, end, found = 0, len(words), list[int]()
+        most_bytes = len(data) - 4
+        while place < end:
+            length = words[place]
+            if not 0 < length <= LONGEST_STRING_BYTES or 4 * place + length > most_bytes:
+                break
+            found.append(place)
+            place += 1 + (length + 3 >> 2)
+        room = STRINGS_AT_MOST - len(self._offsets)
+        if len(found) > room:
+            place, found = found[room], found[:room]
+        self._offsets.extend([base + 4 * each + 4 for each in found])
+        self._lengths.extend([words[each] for each in found])
+        return 4 * place
 
     def _following(self) -> int:
         return self.first + len(self._offsets)
