@@ -1,7 +1,7 @@
 """Makes the pictures of the pages in docs/pictures: `python docs/pictures.py`, or only those named after it.
 
-The extras `tui` and `sql` are needed, and ipykernel. Each picture is what a command shows: text of a terminal as it was
-written there, the view as Textual draws it, a flame graph as it is, and a trace drawn from the exported file.
+The extras `tui`, `sql` and `test` are needed, and ipykernel. Each picture is what a command shows: text of a terminal
+as it was written there, the view as Textual draws it, a flame graph as it is, a trace drawn from the exported spans.
 """
 
 from __future__ import annotations
