@@ -199,6 +199,10 @@ static void record_native(struct native_call *call, int64_t result, int error)
     uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : call->failed;
     if (span_write(span, bytes, failed) && UNLIKELY(recorder.governed))
         governor_note(span->intrinsic);
+    if (UNLIKELY(span->wall_ns >= recorder.trigger_above_ns) && !is_idle_number(span->intrinsic))
+        recorder_trigger_once(span->thread, span->begin.wall_ns);
+    if (UNLIKELY(span->begin.wall_ns + span->wall_ns >= span->thread->look_ns))
+        native_host_is_due(span->thread);
 }
 
 void native_end(struct native_call *call, int64_t result, int error)

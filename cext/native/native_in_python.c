@@ -51,6 +51,12 @@ uint32_t native_host_stack(const struct thread *thread, const void *caller)
     return site ? stack_intern(site, python, 0) : python;
 }
 
+/* The call of Python around it does. */
+void native_host_is_due(struct thread *thread)
+{
+    (void)thread;
+}
+
 /* The interpreter, and those of its extension modules that only cover system calls. */
 bool native_host_leaves_out(const struct loaded_object *object)
 {

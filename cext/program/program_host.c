@@ -76,6 +76,11 @@ uint32_t native_host_stack(const struct thread *thread, const void *caller)
     return site ? stack_intern(site, program_stack(), 0) : program_stack();
 }
 
+void native_host_is_due(struct thread *thread)
+{
+    thread_look(thread);
+}
+
 bool native_host_leaves_out(const struct loaded_object *object)
 {
     (void)object;
