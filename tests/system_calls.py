@@ -21,7 +21,7 @@ SYSTEM_CALLS = {
     **dict.fromkeys(("read", "__read_chk"), "read"),
     **dict.fromkeys(("lseek", "lseek64"), "lseek"),
     **dict.fromkeys(("ftruncate", "ftruncate64"), "ftruncate"),
-    **{name: name for name in ("close", "write", "fsync", "fdatasync")},
+    **{name: name for name in ("close", "write", "fsync", "fdatasync", "access", "unlink", "rename")},
 }
 
 

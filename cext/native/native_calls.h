@@ -50,10 +50,31 @@
     X(pwritev64,     vector_at,    ANY_DESCRIPTOR, "descriptor", "result", "") \
     X(lseek,         seek,         ANY_DESCRIPTOR, "descriptor", "",       "") \
     X(lseek64,       seek,         ANY_DESCRIPTOR, "descriptor", "",       "") \
+    X(dup,           descriptor,   ANY_DESCRIPTOR, "descriptor", "",       "open") \
+    X(dup2,          duplicate,    ANY_DESCRIPTOR, "descriptor", "",       "open") \
+    X(dup3,          duplicate_with, ANY_DESCRIPTOR, "descriptor", "",     "open") \
+    X(stat,          status,       A_FILE,         "path",       "",       "") \
+    X(stat64,        status,       A_FILE,         "path",       "",       "") \
+    X(lstat,         status,       A_FILE,         "path",       "",       "") \
+    X(lstat64,       status,       A_FILE,         "path",       "",       "") \
+    X(fstatat,       status_within, A_FILE,        "path",       "",       "") \
+    X(fstatat64,     status_within, A_FILE,        "path",       "",       "") \
+    X(statx,         status_asked, A_FILE,         "path",       "",       "") \
+    X(access,        create,       A_FILE,         "path",       "",       "") \
+    X(opendir,       directory,    A_FILE,         "path",       "",       "") \
+    X(mkdir,         create,       A_FILE,         "path",       "",       "") \
+    X(rmdir,         named,        A_FILE,         "path",       "",       "") \
+    X(rename,        renamed,      A_FILE,         "path",       "",       "") \
+    X(unlink,        named,        A_FILE,         "path",       "",       "") \
+    X(unlinkat,      named_within, A_FILE,         "path",       "",       "") \
+    X(sendfile,      send_file,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(sendfile64,    send_file,    ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(copy_file_range, copy,       A_FILE,         "descriptor", "result", "") \
     X(fsync,         descriptor,   A_FILE,         "descriptor", "",       "") \
     X(fdatasync,     descriptor,   A_FILE,         "descriptor", "",       "") \
     X(ftruncate,     resize,       A_FILE,         "descriptor", "",       "") \
     X(ftruncate64,   resize,       A_FILE,         "descriptor", "",       "") \
+    X(socket,        socket,       A_SOCKET,       "",           "",       "open") \
     X(connect,       connect,      A_SOCKET,       "descriptor", "",       "connect") \
     X(accept,        accept,       A_WAIT,         "descriptor", "",       "accept") \
     X(accept4,       accept4,      A_WAIT,         "descriptor", "",       "accept") \

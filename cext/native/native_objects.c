@@ -15,7 +15,7 @@
 
 /* Besides the native intrinsics: what libraries find functions with, and what the host exchanges itself. */
 enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 96, MOST_WRAPPED = HOSTS + MOST_HOSTS };
-enum { SLOTS = 8192, NAMES = 256 };
+enum { SLOTS = 8192, NAMES = 512 };
 
 /* The exchanged slots. */
 struct exchanged {

@@ -4,6 +4,7 @@
    and never read. A length that is an offset has 64 bits, whatever its name. */
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -53,6 +54,32 @@
 #define SHAPE_seek(X, name) \
     X(name, int64_t, (int number, int64_t offset, int from), (number, offset, from), number, FAILS_BELOW_ZERO)
 #define SHAPE_resize(X, name) X(name, int, (int number, int64_t bytes), (number, bytes), number, FAILS_BELOW_ZERO)
+#define SHAPE_duplicate(X, name) X(name, int, (int number, int other), (number, other), number, FAILS_BELOW_ZERO)
+#define SHAPE_duplicate_with(X, name) \
+    X(name, int, (int number, int other, int flags), (number, other, flags), number, FAILS_BELOW_ZERO)
+#define SHAPE_status(X, name) \
+    X(name, int, (const char *path, void *status), (path, status), (intptr_t)path, FAILS_BELOW_ZERO)
+#define SHAPE_status_within(X, name) \
+    X(name, int, (int within, const char *path, void *status, int flags), (within, path, status, flags), (intptr_t)path, \
+      FAILS_BELOW_ZERO)
+#define SHAPE_status_asked(X, name) \
+    X(name, int, (int within, const char *path, int flags, unsigned asked, void *status), \
+      (within, path, flags, asked, status), (intptr_t)path, FAILS_BELOW_ZERO)
+#define SHAPE_directory(X, name) \
+    X##_TOLD(name, DIR *, (const char *path), (path), (intptr_t)path, (result ? 0 : errno), 0)
+#define SHAPE_named(X, name) X(name, int, (const char *path), (path), (intptr_t)path, FAILS_BELOW_ZERO)
+#define SHAPE_named_within(X, name) \
+    X(name, int, (int within, const char *path, int flags), (within, path, flags), (intptr_t)path, FAILS_BELOW_ZERO)
+#define SHAPE_renamed(X, name) \
+    X(name, int, (const char *path, const char *other), (path, other), (intptr_t)path, FAILS_BELOW_ZERO)
+#define SHAPE_send_file(X, name) \
+    X(name, ssize_t, (int number, int from, int64_t *offset, size_t bytes), (number, from, offset, bytes), number, \
+      FAILS_BELOW_ZERO)
+#define SHAPE_copy(X, name) \
+    X(name, ssize_t, (int number, int64_t *from, int to, int64_t *at, size_t bytes, unsigned flags), \
+      (number, from, to, at, bytes, flags), number, FAILS_BELOW_ZERO)
+#define SHAPE_socket(X, name) \
+    X(name, int, (int family, int type, int protocol), (family, type, protocol), -1, FAILS_BELOW_ZERO)
 #define SHAPE_connect(X, name) \
     X(name, int, (int number, const struct sockaddr *address, socklen_t bytes), (number, address, bytes), number, \
       FAILS_BELOW_ZERO)

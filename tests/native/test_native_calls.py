@@ -56,7 +56,8 @@ def test_calls_of_sqlite_are_as_many_as_strace_counts(traced, tmp_path):
 
     founder = done.experiment.founder
     named = [(name, founder.string(event.detail)) for name, event in native_events(done)]
-    assert Counter(SYSTEM_CALLS[name] for name, path in named if path.startswith(str(database))) == expected
+    about = [SYSTEM_CALLS[name] for name, path in named if name in SYSTEM_CALLS and path.startswith(str(database))]
+    assert Counter(about) == expected
     assert expected["fdatasync"] + expected["fsync"] >= 40
 
 

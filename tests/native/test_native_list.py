@@ -27,7 +27,10 @@ HEAD = """
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <dirent.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -61,6 +64,10 @@ static char *words[] = {"true", NULL};
 static pid_t spawned;
 static FILE *pipe_of, *stream;
 static char *line;
+static int copied;
+static struct stat status;
+static struct stat64 status64;
+static struct statx statusx;
 static size_t room;
 
 static pid_t forked(void)
@@ -141,7 +148,28 @@ CALLS = {
     "openat": ("openat(AT_FDCWD, path, O_RDONLY)", None, FILE),
     "openat64": ("openat64(AT_FDCWD, path, O_RDONLY)", None, FILE),
     "creat": ("creat(path, 0600)", None, FILE),
-    "close": ("close(dup(file))", 0, FILE),
+    "dup": ("copied = dup(file)", None, FILE),
+    "dup2": ("dup2(file, copied) == copied", 1, FILE),
+    "dup3": ("dup3(file, copied, O_CLOEXEC) == copied", 1, FILE),
+    "close": ("close(copied)", 0, FILE),
+    "stat": ("stat(path, &status)", 0, FILE),
+    "stat64": ("stat64(path, &status64)", 0, FILE),
+    "lstat": ("lstat(path, &status)", 0, FILE),
+    "lstat64": ("lstat64(path, &status64)", 0, FILE),
+    "fstatat": ("fstatat(AT_FDCWD, path, &status, 0)", 0, FILE),
+    "fstatat64": ("fstatat64(AT_FDCWD, path, &status64, 0)", 0, FILE),
+    "statx": ("statx(AT_FDCWD, path, 0, STATX_SIZE, &statusx)", 0, FILE),
+    "access": ("access(path, R_OK)", 0, FILE),
+    "opendir": ('LONG(opendir("."))', None, FILE),
+    "mkdir": ('mkdir("a directory", 0700)', 0, FILE),
+    "rename": ('rename("a directory", "another")', 0, FILE),
+    "rmdir": ('rmdir("another")', 0, FILE),
+    "unlink": ('unlink("missing")', -1, FILE),
+    "unlinkat": ('unlinkat(AT_FDCWD, "missing", 0)', -1, FILE),
+    "sendfile": ("sendfile(one, file, &(off_t){0}, 3)", 3, NET),
+    "sendfile64": ("sendfile64(one, file, &(off64_t){0}, 2)", 2, NET),
+    "copy_file_range": ("copy_file_range(file, &(off64_t){0}, file, &(off64_t){50}, 4, 0)", 4, FILE),
+    "socket": ("socket(AF_INET, SOCK_STREAM, 0)", None, NET),
     "write": ("write(file, memory, 16)", 16, FILE),
     "pwrite": ("pwrite(file, memory, 8, 0)", 8, FILE),
     "pwrite64": ("pwrite64(file, memory, 8, 0)", 8, FILE),

@@ -303,6 +303,29 @@ int main(void)
     }
 
 
+def test_what_a_descriptor_refers_to_is_known_after_it_was_made_another(ran, compiler, tmp_path):
+    source = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    char byte;
+    int first = open(words[1], O_RDONLY), second = open(words[2], O_RDONLY);
+    read(first, &byte, 1);
+    dup2(second, first);
+    return read(first, &byte, 1) != 1;
+}
+"""
+    paths = [tmp_path / "first", tmp_path / "second"]
+    for path in paths:
+        path.write_text("text")
+
+    done = ran([built(tmp_path, source), *paths])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    assert [process.string(event.detail) for event in events_of(process, "libc.read")] == list(map(str, paths))
+
+
 def test_streams_are_recorded_if_buffers_above_files_are(ran, data, compiler, tmp_path):
     source = """
 #include <stdio.h>
