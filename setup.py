@@ -262,6 +262,7 @@ class BuildExt(build_ext):
         os.makedirs(directory, exist_ok=True)
         with open(os.path.join(directory, "lock"), "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            self.renew(directory)
             made = cythonize(
                 extensions,
                 force=self.force,
@@ -271,6 +272,21 @@ class BuildExt(build_ext):
             )
         for ext, with_c in zip(extensions, made, strict=True):
             ext.sources = with_c.sources
+
+    def renew(self, directory):
+        """Make the generated C in `directory` newer than Cython, unless our sources are newer.
+
+        Cython compares it with its own declarations too, which are new whenever pip has installed Cython for a build;
+        C of another version of Cython it always makes again.
+        """
+        import Cython
+
+        folders = (*FOLDERS.values(), "interpose")
+        sources = [path for folder in folders for path in glob(f"{folder}/**/*.p[xy][xdi]", recursive=True)]
+        newest, cython = max(map(os.path.getmtime, sources)), os.path.getmtime(Cython.__file__)
+        for made in glob(f"{directory}/**/*.c", recursive=True):
+            if newest <= os.path.getmtime(made) < cython:
+                os.utime(made)
 
     def link_packages(self):
         """A directory with the folders as they are when installed, where Cython looks for `cimport`."""

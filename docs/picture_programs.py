@@ -1,4 +1,4 @@
-"""The programs that pictures show, beside the example of the README."""
+"""The programs that pages show, beside the example of the README."""
 
 JOB = """\
 import sqlite3
@@ -38,6 +38,31 @@ def pages():
 
 kept = index(load())
 kept_pages = pages()
+"""
+
+COMMITS = """\
+import sqlite3
+
+db = sqlite3.connect("commits.db")
+db.execute("create table orders (number integer)")
+
+
+def store(number):
+    db.execute("insert into orders values (?)", (number,))
+    db.commit()
+
+
+for number in range(20):
+    store(number)
+"""
+
+PIPE = """\
+import gzip
+import subprocess
+
+with gzip.open("orders.gz", "wt") as file:
+    file.writelines(f"order {number}\\n" for number in range(50_000))
+subprocess.run("gzip -dc orders.gz | wc -l", shell=True, stdout=subprocess.DEVNULL, check=True)
 """
 
 SERVED = """\

@@ -13,11 +13,17 @@ static struct cache written; /* sites that do not hang on code, by what they are
 static struct cache quick;   /* the same by address, each with whether it is own code */
 static uint32_t begun;       /* the recording that both are of */
 
-frame *own_innermost_frame(void)
+PyThreadState *own_state(void)
 {
     bool looks = recorder.stack_kept && !interpreter_ends();
     PyThreadState *state = looks ? PyGILState_GetThisThreadState() : NULL;
-    return state && state->interp == known_sites.interpreter ? frame_innermost(state) : NULL;
+    return state && state->interp == known_sites.interpreter ? state : NULL;
+}
+
+frame *own_innermost_frame(void)
+{
+    PyThreadState *state = own_state();
+    return state ? frame_innermost(state) : NULL;
 }
 
 int waiting_sites_begin(void)

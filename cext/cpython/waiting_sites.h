@@ -12,8 +12,9 @@
 #include "core/visible.h"
 #include "cpython/frame.h"
 
-/* The innermost frame of the calling thread, whether or not it has the lock, where places are kept; NULL also where the
+/* The calling thread's state, whether or not it has the lock, and its innermost frame, where places are kept; NULL also where the
    interpreter may have freed it, being taken down. */
+VISIBLE PyThreadState *own_state(void);
 VISIBLE frame *own_innermost_frame(void);
 
 /* Forget everything when a recording begins. What is known stays if another part of the recording begins later,

@@ -10,7 +10,6 @@
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
 #include "hooks/without_lock.h"
-#include "native/native_callers.h"
 #include "native/native_errors.h"
 #include "native/native_host.h"
 
@@ -73,9 +72,9 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
 
 static uint32_t stack_of_native(const struct thread *thread, const void *caller)
 {
-    if (!recorder.stack_kept)
+    if (UNLIKELY(!recorder.stack_kept))
         return 0;
-    return native_host_stack(thread, native_caller_site(caller), caller);
+    return native_host_stack(thread, caller);
 }
 
 /* --- what it changes in the known descriptors */
@@ -200,6 +199,10 @@ static void record_native(struct native_call *call, int64_t result, int error)
     uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : call->failed;
     if (span_write(span, bytes, failed) && UNLIKELY(recorder.governed))
         governor_note(span->intrinsic);
+    if (UNLIKELY(span->wall_ns >= recorder.trigger_above_ns) && !is_idle_number(span->intrinsic))
+        recorder_trigger_once(span->thread, span->begin.wall_ns);
+    if (UNLIKELY(span->begin.wall_ns + span->wall_ns >= span->thread->look_ns))
+        native_host_is_due(span->thread);
 }
 
 void native_end(struct native_call *call, int64_t result, int error)

@@ -14,8 +14,11 @@ void native_host_begin(void);
 /* The calling thread, if calls of C code on it are recorded; else NULL. */
 struct thread *native_host_thread(void);
 
-/* The stack of a call that C code makes; it returns to `caller`, and its site, 0 if unknown, is that of the object there. */
-uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller);
+/* The stack of a call that C code makes and that returns to `caller`. */
+uint32_t native_host_stack(const struct thread *thread, const void *caller);
+
+/* The thread's usage is to be looked at, by a call that nothing prevents from it. */
+void native_host_is_due(struct thread *thread);
 
 /* Is it an object whose calls are not native ones, but the host's own? */
 bool native_host_leaves_out(const struct loaded_object *object);

@@ -11,6 +11,7 @@
 #include "cpython/waiting_sites.h"
 #include "hooks/without_lock.h"
 #include "native/left_out_objects.h"
+#include "native/native_callers.h"
 
 static const char *const covers_of_system_calls[] = {
     "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
@@ -34,20 +35,26 @@ struct thread *native_host_thread(void)
 static uint32_t stack_in_python(const struct thread *thread)
 {
     uint32_t depth = thread->record->fields.depth;
-    PyThreadState *running = running_state();
-    frame *frame = NULL;
-    if (running && running == PyGILState_GetThisThreadState())
-        return (frame = own_innermost_frame()) ? stack_of_waiting(frame, false) : 0;
-    if (depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
+    PyThreadState *own = own_state();
+    bool has_lock = own && own == running_state();
+    if (!has_lock && depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
         return thread->record->open[depth - 1].stack;
-    return (frame = own_innermost_frame()) ? stack_without_lock(frame) : 0;
+    frame *frame = own ? frame_innermost(own) : NULL;
+    if (!frame)
+        return 0;
+    return has_lock ? stack_of_waiting(frame, false) : stack_without_lock(frame);
 }
 
-uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller)
+uint32_t native_host_stack(const struct thread *thread, const void *caller)
 {
-    uint32_t python = stack_in_python(thread);
-    (void)caller;
+    uint32_t site = native_caller_site(caller), python = stack_in_python(thread);
     return site ? stack_intern(site, python, 0) : python;
+}
+
+/* The call of Python around it does. */
+void native_host_is_due(struct thread *thread)
+{
+    (void)thread;
 }
 
 /* The interpreter, and those of its extension modules that only cover system calls. */

@@ -32,6 +32,7 @@ static struct {
     bool ambiguous[MOST_WRAPPED]; /* there is another function of that name besides the C library's */
     const void *way_of_program[MOST_WRAPPED]; /* its address in all objects, if that is not the function's own */
     void *(*dlsym)(void *, const char *);
+    struct region program;
     unsigned long long loaded, unloaded; /* objects, as counted by the loader, at the last look */
     bool on;
 } exchange;
@@ -110,13 +111,22 @@ static void *wrapped(const char *name, void *found)
     return number != wrapped_count() && found == real_of(number) ? wrapper_of(number) : found;
 }
 
+static int note_program(struct dl_phdr_info *info, size_t size, void *all)
+{
+    struct loaded_object program;
+    (void)size;
+    object_read(&program, info);
+    *(struct region *)all = program.all;
+    return 1; /* the program itself comes first */
+}
+
 /* A program at a fixed address that takes a function's address has its own way to it, whose address then stands for
-   the function's everywhere; calls of other objects do not use it. */
+   the function's everywhere; calls of other objects do not use it. Asking the loader takes long: it looks at all symbols. */
 static bool is_way_of_program(const void *found)
 {
     Dl_info info;
     ElfW(Sym) *symbol = NULL;
-    return found && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
+    return is_in(exchange.program, (uintptr_t)found) && dladdr1(found, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF;
 }
 
 static void find_real(unsigned number)
@@ -132,6 +142,7 @@ void native_prepare(void)
 {
     native_host_begin();
     know_names();
+    dl_iterate_phdr(note_program, &exchange.program);
     for (unsigned number = 0; number < wrapped_count(); number++)
         if (number != DLSYM)
             find_real(number);
@@ -218,7 +229,9 @@ static int note_definitions(struct dl_phdr_info *info, size_t size, void *nothin
     (void)size;
     (void)nothing;
     object_read(&object, info);
-    for (unsigned number = 0; number < wrapped_count() && !object_is_of_the_c_library(&object); number++)
+    if (object_is_of_the_c_library(&object))
+        return 0;
+    for (unsigned number = 0; number < wrapped_count(); number++)
         note_definition(&object, number);
     return 0;
 }

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "native/native_callers.h"
 #include "native/native_host.h"
 #include "native/native_objects.h"
 
 static struct {
     struct region all;
     uint32_t site, looking;
+    uint32_t stack, serial; /* of the site alone, and of which recording that is */
 } program;
 
 static int note_region(struct dl_phdr_info *info, size_t size, void *nothing)
@@ -31,9 +33,17 @@ void program_know_itself(const char *path)
     program.site = site_add(&site);
 }
 
+static uint32_t new_stack(void)
+{
+    program.stack = program.site ? stack_intern(program.site, 0, 0) : 0;
+    __atomic_store_n(&program.serial, recorder.serial, __ATOMIC_RELEASE);
+    return program.stack;
+}
+
 uint32_t program_stack(void)
 {
-    return program.site ? stack_intern(program.site, 0, 0) : 0;
+    bool is_known = __atomic_load_n(&program.serial, __ATOMIC_ACQUIRE) == recorder.serial && program.stack;
+    return LIKELY(is_known) ? program.stack : new_stack();
 }
 
 enum { MOST_EXCHANGES = 96 };
@@ -56,14 +66,19 @@ void native_host_begin(void)
 struct thread *native_host_thread(void)
 {
     struct thread *thread = recording();
-    return thread && !thread->quiet && !thread->own_depth && !recorder_paused() ? thread : NULL;
+    return LIKELY(thread) && !recorder_paused() ? thread : NULL;
 }
 
-uint32_t native_host_stack(const struct thread *thread, uint32_t site, const void *caller)
+uint32_t native_host_stack(const struct thread *thread, const void *caller)
 {
+    uint32_t site = is_in(program.all, (uintptr_t)caller) ? 0 : native_caller_site(caller);
     (void)thread;
-    bool is_own = !site || is_in(program.all, (uintptr_t)caller);
-    return is_own ? program_stack() : stack_intern(site, program_stack(), 0);
+    return site ? stack_intern(site, program_stack(), 0) : program_stack();
+}
+
+void native_host_is_due(struct thread *thread)
+{
+    thread_look(thread);
 }
 
 bool native_host_leaves_out(const struct loaded_object *object)

@@ -16,7 +16,7 @@ LONGEST_STRING_BYTES = 16 * 1024
 STRINGS_AT_MOST = 1 << 24
 NEXT_WINDOW = 0xFFFFFFFF
 _KEPT_STRINGS = 64 * 1024
-_AHEAD_BYTES = 16 * 1024
+_NEARBY_BYTES = 16 * 1024
 
 
 def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead | None:
@@ -45,6 +45,27 @@ def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead |
     return found
 
 
+class _Nearby:
+    """Reads parts of a file, and keeps what lies around the last one for the next, which is often close to it."""
+
+    def __init__(self, file: DataFile) -> None:
+        self._file = file
+        self._start, self._kept = 0, b""
+
+    def read(self, offset: int, size: int) -> bytes:
+        """So many bytes; fewer at the end of the file."""
+        place = offset - self._start
+        if place < 0 or place + size > len(self._kept):
+            place = offset % _NEARBY_BYTES
+            self._start = offset - place
+            self._kept = self._file.read(self._start, max(place + size, _NEARBY_BYTES))
+        return self._kept[place : place + size]
+
+    def forget(self) -> None:
+        """Read again: the program may have written since."""
+        self._kept = b""
+
+
 class RecordTable(Generic[Record]):
     """A file of records of one size, by number; a number that is not there gives None."""
 
@@ -57,7 +78,7 @@ class RecordTable(Generic[Record]):
         self.head = found
         self.readable = found is not None
         self.first = max(found.first, 1) if found else 1
-        self._ahead = 0, b""
+        self._nearby = _Nearby(file)
         self._note_a_broken_end()
 
     def get(self, number: int) -> Record | None:
@@ -65,17 +86,11 @@ class RecordTable(Generic[Record]):
         if number < self.first or not self.readable:
             return None
         size, offset = self._unpacker.record_bytes, self._data.offset_of(number - self.first)
-        data = self._read_ahead(offset, size)
+        data = self._nearby.read(offset, size)
+        if not any(data):  # it may have been written since
+            self._nearby.forget()
+            data = self._nearby.read(offset, size)
         return self._unpacker.one(data) if len(data) == size else None
-
-    def _read_ahead(self, offset: int, size: int) -> bytes:
-        """So many bytes, and those behind them for the next call; what was still all zeros is read again."""
-        start, ahead = self._ahead
-        data = ahead[offset - start : offset - start + size] if offset >= start else b""
-        if len(data) < size or not any(data):
-            self._ahead = offset, self._file.read(offset, max(size, _AHEAD_BYTES))
-            data = self._ahead[1][:size]
-        return data
 
     def all(self) -> Iterator[tuple[int, Record, bytes]]:
         """Each record that is not all zeros: its number, the record, and its bytes."""
@@ -155,6 +170,7 @@ class StringTable:
         self._lengths: array[int] = array("H" if LONGEST_STRING_BYTES < 1 << 16 else "I")
         self._next = data.head_bytes
         self._kept: dict[int, str] = {}
+        self._nearby = _Nearby(file)
 
     def get(self, number: int) -> str | None:
         """The string `number`; bytes that are no UTF-8 are replaced."""
@@ -169,7 +185,7 @@ class StringTable:
             return None
         if len(self._kept) >= _KEPT_STRINGS:
             self._kept.clear()
-        data = self._file.read(self._offsets[index], self._lengths[index])
+        data = self._nearby.read(self._offsets[index], self._lengths[index])
         self._kept[number] = text = data.decode("utf-8", "replace")
         return text
 
@@ -182,6 +198,7 @@ class StringTable:
 
     def _go_on(self) -> None:
         """Find the strings that were written since this was last done."""
+        self._nearby.forget()
         with self._file.opened() as file:
             while file and self._scan_window(file):
                 pass

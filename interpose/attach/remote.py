@@ -134,6 +134,7 @@ class _Request:
         for name in (_WANTED, _BUNDLE, _SCRIPT, ""):
             os.chown(self._path(name), self._tracee.user, -1)
         if not self._tracee.sees(self._path(_SCRIPT)):
+            self._tracee.refuse_what_has_ended()
             raise CannotAttach(f"{self._tracee.pid}: does not see {self._directory}: its files are not ours")
 
     def ask(self) -> None:

@@ -87,13 +87,14 @@ class Tracee:
             raise self._why_out_of_reach("its memory", error) from None
 
     def _why_out_of_reach(self, what: str, error: OSError) -> CannotAttach:
-        """The error that it has ended, or else that `what` cannot be reached."""
+        """The error that it has ended or become another program, or else that `what` cannot be reached."""
         if error.errno == errno.ESRCH:
             return CannotAttach(f"{self.pid}: has ended")
         try:
             self.refuse_what_has_ended()
-        except CannotAttach as ended:
-            return ended
+            self._refuse_what_became_another()
+        except CannotAttach as gone:
+            return gone
         return CannotAttach(f"{self.pid}: {what} cannot be reached: {error.strerror}")
 
     def _owner(self) -> os.stat_result:
@@ -115,6 +116,10 @@ class Tracee:
         """Raises CannotAttach if it has."""
         if self._status()["State"][:1] in "ZX":
             raise CannotAttach(f"{self.pid}: has ended")
+
+    def _refuse_what_became_another(self) -> None:
+        if {each.address for each in self._mapped}.isdisjoint(each.address for each in self._mappings()):
+            raise CannotAttach(f"{self.pid}: has started another program in its place")
 
     def refuse_shadow_stack(self) -> None:
         """Raises CannotAttach if the processor checks where functions return to: our calls would end the program."""

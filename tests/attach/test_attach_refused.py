@@ -12,6 +12,7 @@ import pytest
 from attaching import BUSY, by_ptrace_only, by_remote_exec, until_recorded
 from tracing import environment, until
 
+from interpose.attach import remote
 from interpose.attach.code import code, refuse_what_others_could_change
 from interpose.attach.reach import by_ptrace
 from interpose.attach.tracee import CannotAttach, Tracee
@@ -106,6 +107,30 @@ def test_one_that_ends_meanwhile_is_told_in_a_line(running):
 
     with pytest.raises(CannotAttach, match=f"^{program.pid}: (has ended|no such process)$"):
         by_ptrace(tracee, code("end", ()), 1.0)
+
+
+@by_remote_exec
+def test_one_that_ends_before_it_is_asked_is_told_in_a_line(running):
+    program = running(BUSY)
+    tracee = Tracee(program.pid)
+    program.process.kill()
+    os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+
+    with pytest.raises(CannotAttach, match=f"^{program.pid}: has ended$"):
+        remote.run(tracee, code("end", ()), 1.0)
+
+
+def test_one_that_becomes_another_program_meanwhile_is_told_in_a_line():
+    act = [sys.executable, "-c", "import os; print(flush=True); os.read(0, 1); os.execv('/bin/cat', ['cat'])"]
+    with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        tracee = Tracee(program.pid)
+        program.stdin.write(b"-it is cat\n")
+        program.stdin.flush()
+        assert program.stdout.readline() == b"it is cat\n"
+
+        with pytest.raises(CannotAttach, match=f"^{program.pid}: has started another program in its place$"):
+            tracee.read(tracee.addresses(["Py_Initialize"])["Py_Initialize"].offset, 8)
 
 
 def test_memory_that_cannot_be_written_and_a_program_that_ended_are_told_apart():

@@ -176,6 +176,30 @@ def test_what_a_killed_thread_computed_before_its_last_call_is_in_its_account(tm
     assert sum(each.cpu_ns for each in transactions(analysis).rows) == share.cpu_ns
 
 
+KILLED_CHILD = """
+import os, resource, signal, time
+child = os.fork()
+if not child:
+    os.stat("/")
+    while True:
+        sum(range(1000))
+time.sleep(0.5)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+print(int(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime * 1e9))
+"""
+
+
+def test_what_a_killed_child_computed_is_known_by_its_parent(tmp_path):
+    done, _ = run(write_program(tmp_path, KILLED_CHILD), INTERPOSE="1")
+    analysis = Analysis(Traced(tmp_path, done).experiment)
+
+    _, child = analysis.accounts
+    (share,) = child.threads.values()
+    assert abs(share.cpu_ns - int(done.stdout)) < 50e6
+    assert share.program_cpu_ns > 0.8 * int(done.stdout)
+
+
 BEARING = """
 import os
 print(flush=True)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import DataFile
 from tests.build import BLOCK_BYTES, Build
 
 pytestmark = pytest.mark.any_python
@@ -51,6 +52,23 @@ def test_a_string_written_after_the_file_was_opened_is_found(tmp_path):
     build.write()
 
     assert process.string(late) == "late"
+
+
+def test_what_lies_close_together_is_read_at_once_in_any_order(tmp_path, monkeypatch):
+    build = Build(tmp_path / "t.1.er")
+    file = "/home/u/shop/orders.py"
+    stacks = [build.stack(build.site(file, number, f"function {number}")) for number in range(1, 101)]
+    process = founder(build)
+    names = ("strings", "sites", "stacks")
+    process.own_line(stacks[50])
+    read = []
+    plain = DataFile.read
+    monkeypatch.setattr(DataFile, "read", lambda self, *place: read.append(self.path) or plain(self, *place))
+
+    lines = [process.own_line(stack).line for stack in reversed(stacks)]
+
+    assert lines == list(range(100, 0, -1))
+    assert [sum(path.endswith(f"/{name}") for path in read) <= 1 for name in names] == [True] * 3
 
 
 @pytest.mark.parametrize("length", [16 * 1024 + 1, 2**31, 0xFFFFFFFE])

@@ -114,7 +114,7 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     assert (told["system_ns"], told["major_faults"], told["written_bytes"]) == (SECOND // 20, 7, 4096)
     assert (told["is_usage_exact"], told["is_memory_at_most"]) == (True, False)
     assert (told["site"], told["function"]) == ("/home/u/orders.py:7", "print_all")
-    assert " not followed  2 processes: /bin/sh (not Python) 2\n" in report.stdout
+    assert " not followed  2 processes: 2 x /bin/sh (not Python)\n" in report.stdout
     assert " CPU of children not followed  500 ms  not in the table: sh 500 ms\n" in report.stdout
     whole = json.loads(interpose("report", "--format", "json").stdout)
     assert whole["children_not_followed"] == [{"program": "sh", "cpu_ns": SECOND // 2, "is_estimated": False}]

@@ -59,6 +59,8 @@ def test_what_the_page_says_is_shown_to_people(interpose, tmp_path):
 
     lines = {line.split("  ")[1].strip() if "  " in line else line: line for line in map(compact, shown.splitlines())}
     assert lines["events dropped"].endswith("  3")
+    assert lines["uncontended calls"].endswith("  7")
+    assert lines["fetches combined"].endswith("  0")
     assert lines["pool size"].endswith("  2.00 GiB")
     assert lines["in use"].endswith("  2.00 MiB")
     assert lines["largest in use"].endswith("  2.50 MiB")

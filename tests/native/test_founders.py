@@ -177,8 +177,19 @@ def test_nothing_of_the_plan_s_making_is_left(interpose, work, tmp_path):
 
 
 def test_what_one_computes_is_not_looked_for_in_lines_of_python(interpose, work):
-    interpose("run", "sh", "-c", "seq 1000000 | gzip -9 > /dev/null")
+    (work / "numbers").write_text("".join(f"{number}\n" for number in range(500_000)))
+    interpose("run", "gzip", "-9", "numbers")
 
     shown = " ".join(interpose("report").stdout.split())
     assert "/gzip computes: " in shown
     assert "See its functions with a profiler of native code, such as perf record." in shown
+
+
+def test_its_usage_is_noted_while_it_runs_and_a_long_call_triggers(interpose, work):
+    line = "for each in 1 2 3 4 5; do sleep 0.06; done"
+
+    done = interpose("run", "--sample", "0.05", "--trigger", "call > 50ms", "bash", "-c", line)
+
+    process = experiment_in(work).founder
+    assert len(process.overview) >= 5
+    assert "saved as " in done.stderr

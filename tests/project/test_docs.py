@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -18,6 +19,10 @@ from tests.project.test_readme import blocks, commands_in, shell, variables_in, 
 __all__ = ["shell"]  # the fixture
 
 DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import outputs  # noqa: E402
+
 PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.parts[len(DOCS.parts) :][:1] != ("made",))
 RUN = [page for page in PAGES if blocks("sh", page.read_text(encoding="utf-8"))]
 LONGEST = 300
@@ -107,13 +112,23 @@ def test_every_variable_that_a_page_names_is_a_setting(page):
 SCREENS = blocks("text", (DOCS / "first-screens.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-def test_the_first_screens_that_are_shown_give_the_advice_of_today(screen):
-    sentences = re.findall(r"^(?:Slowest|Also): .*(?:\n  .*)*", screen, re.M)
-    told = [" ".join(sentence.split()) for sentence in sentences]
+FINDING = re.compile(r"^ *(?:Slowest|Also): .*(?:\n +(?!Also: )\S.*)*", re.M)
 
-    assert told
+
+def findings_of(text: str) -> list[str]:
+    """The findings of first screens that a text shows, each as one line."""
+    return [" ".join(sentence.split()) for sentence in FINDING.findall(text)]
+
+
+@pytest.mark.parametrize("page", [*PAGES, DOCS.parent / "README.md"], ids=lambda page: page.name)
+def test_the_findings_that_a_page_shows_give_the_advice_of_today(page):
+    told = findings_of(page.read_text(encoding="utf-8"))
+
     assert [each for each in told if not each.endswith(tuple(EVERY_ADVICE))] == []
+
+
+def test_each_of_the_first_screens_has_its_findings():
+    assert [screen for screen in SCREENS if not findings_of(screen)] == []
 
 
 def test_each_program_of_the_first_screens_is_there_and_each_that_is_there_is_shown():
@@ -140,17 +155,6 @@ def titles():
     return {node.value for node in nodes} | set(GROUPINGS) | set(EVERY)
 
 
-@pytest.mark.parametrize(
-    ("page", "first"),
-    [("heap.md", "at peak"), ("native.md", "kind"), ("python-api.md", "intrinsic"), ("trend.md", "run")],
-)
-def test_a_table_that_is_shown_has_the_columns_of_today(page, first):
-    (head,) = re.findall(rf"^ +({first}  .*)$", (DOCS / page).read_text(encoding="utf-8"), re.M)
-    shown = [title for title in re.split("  +", head) if not title.startswith("p95(")]
-    assert len(shown) > 5
-    assert [title for title in shown if title not in titles()] == []
-
-
 def lines_of(picture):
     """The lines of a terminal that a picture shows."""
     found = {}
@@ -162,7 +166,10 @@ def lines_of(picture):
 
 @pytest.mark.parametrize(
     ("name", "first"),
-    [("heap", "at peak"), ("native", "kind"), ("transactions", "transaction"), ("compare", "verdict")],
+    [
+        *(("heap", "at peak"), ("native", "kind"), ("transactions", "transaction"), ("compare", "verdict")),
+        *(("trend", "run"), ("notebook", "intrinsic")),
+    ],
 )
 def test_a_table_in_a_picture_has_the_columns_of_today(name, first):
     lines = lines_of((DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8"))
@@ -171,6 +178,66 @@ def test_a_table_in_a_picture_has_the_columns_of_today(name, first):
     shown = [title for title in re.split("  +", head) if not title.startswith("total(")]
     assert len(shown) > 5
     assert [title for title in shown if re.sub(r", \d+ runs$", "", title) not in titles()] == []
+
+
+def test_what_pages_show_of_commands_is_made_by_the_command_that_does_that():
+    shown = {(name_of(page), command) for page in PAGES for command in outputs.blocks(name_of(page))}
+
+    assert shown == outputs.OUTPUTS.keys()
+
+
+# What pages show of a command that no example makes: a part of it, and the page.
+SAID = {
+    "nothing was recorded: ": "native.md",
+    "linked statically": "native.md",
+    "the process that read it was ": "many-experiments.md",
+    " blocked the event loop ": "findings.md",
+    "processors busy": "profile.md",
+    "no known cause": "profile.md",
+    "between calls": "profile.md",
+}
+
+
+@pytest.mark.parametrize("words", SAID)
+def test_what_a_page_says_that_a_command_says_is_what_it_says(words):
+    files = [*(DOCS.parent / "interpose").rglob("*.py"), *(DOCS.parent / "cext").rglob("*.h")]
+    sources = [path.read_text(encoding="utf-8") for path in files]
+
+    assert words in (DOCS / SAID[words]).read_text(encoding="utf-8")
+    assert any(words in source for source in sources)
+
+
+def heads(text: str) -> set[str]:
+    """The words of the lines that are not about something recorded: heads of tables, and explanations."""
+    lines = [re.sub(r"\b(?:p95|95 %)", "", line) for line in FINDING.sub("", text).splitlines()]
+    return {word for line in lines if not re.search(r"[\d/…]", line) for word in line.split() if word.isalpha()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return outputs.Workplace(str(tmp_path_factory.mktemp("pages")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "command"), outputs.OUTPUTS)
+def test_what_a_page_shows_of_a_command_has_the_words_that_it_prints_now(place, page, command):
+    shown, made = outputs.blocks(page)[command], outputs.printed(place, page, command)
+
+    assert heads(shown)
+    assert heads(shown) - heads(made) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["heap", "trend", "notebook", "native", "coverage"])
+def test_a_picture_of_a_terminal_has_the_heads_that_are_printed_now(place, name):
+    pytest.importorskip("rich")
+    from pictures import PICTURES
+
+    kept = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    shown, made = ("\n".join(lines_of(each)) for each in (kept, PICTURES[f"{name}.svg"].make(place)))
+
+    assert len(heads(shown)) > 4
+    assert heads(shown) - heads(made) <= {"share", "bytes"}  # there if a line has room for them
 
 
 @pytest.mark.slow

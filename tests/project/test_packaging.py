@@ -63,11 +63,6 @@ def copy_of_the_checkout(path: Path) -> Path:
     return Path(shutil.copytree(TOP, path, ignore=shutil.ignore_patterns(*NOT_COPIED)))
 
 
-@pytest.fixture
-def source(tmp_path) -> Path:
-    return copy_of_the_checkout(tmp_path / "source")
-
-
 class Venv:
     """A virtual environment of the interpreter that runs the tests."""
 
@@ -119,15 +114,24 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
 
 @pytest.fixture(scope="session")
 def wheel(made_once) -> Path:
-    """The wheel that pip builds from the checkout."""
+    """The wheel that pip builds from the checkout; beside it lies the C that Cython made meanwhile."""
 
     def make(place: Path) -> None:
         source = copy_of_the_checkout(place / "source")
         build_wheel(source, place)
+        (source / "build" / "generated").rename(place / "generated")
         shutil.rmtree(source)
 
     (built,) = made_once("wheel", make).glob("*.whl")
     return built
+
+
+@pytest.fixture
+def source(wheel, tmp_path) -> Path:
+    """A checkout in which nothing is built yet; what Cython makes of it, which takes long, is there."""
+    copy = copy_of_the_checkout(tmp_path / "source")
+    shutil.copytree(wheel.with_name("generated"), copy / "build" / "generated")
+    return copy
 
 
 @pytest.fixture(scope="session")

@@ -172,6 +172,14 @@ def test_the_costs_of_line_trace_and_sampling_are_those_that_were_measured():
     assert costs()["sampling your code under `interpose run`"][0].startswith(sampled["interpose"].removesuffix(" %"))
 
 
+def test_each_cost_has_the_command_that_measures_it_and_the_day():
+    found = {row[0]: row[1:3] for row in measured("performance.md") if len(row) == 5 and re.search(r"20\d\d-", row[2])}
+    commands = {(TOP / "benchmarks" / f"{command.strip('`').split()[0]}.py").is_file() for command, _ in found.values()}
+
+    assert found.keys() == costs().keys() - {"", "---"}
+    assert commands == {True}
+
+
 def test_the_page_of_other_tools_has_the_same_figures():
     beside = {row[0]: row[1:] for row in measured("comparison.md") if len(row) == 3}
 

@@ -291,7 +291,7 @@ class _Sampled(_Rows):
 
 
 def _comment_on_not_kept(of: Population) -> str:
-    return f"in transactions that were passed over: {of.kept:,} of {of.seen:,} kept"
+    return f"in transactions that were not sampled: {of.seen - of.kept:,} of {of.seen:,}"
 
 
 def _estimate_of(experiment: Experiment, populations: Mapping[str, Population], is_scaled: bool) -> Estimate:

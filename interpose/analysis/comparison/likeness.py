@@ -60,7 +60,7 @@ def _doubts(accounts: Sequence[ProcessAccount]) -> Iterator[str]:
     if overwritten := sum(each.overwritten for each in accounts):
         yield f"{overwritten:,} calls were written over in the ring"
     if any(event.kind == LOWERED for each in accounts for event in each.process.log.events):
-        yield "recording was lowered to keep to its budget"
+        yield "recording was throttled to keep to its budget"
     if any(share.paused_wall_ns for each in accounts for share in each.threads.values()):
         yield "recording was paused in between"
     if not any(each.found for each in accounts):

@@ -54,9 +54,9 @@ def _of_session(experiment: Experiment) -> Iterator[Statistic]:
     yield Statistic(SESSION, "events made", sum(record.made for record in records) + lost)
     yield Statistic(SESSION, "events recorded", sum(record.recorded for record in records))
     yield Statistic(SESSION, "events dropped", sum(record.dropped for record in records) + lost)
-    yield Statistic(SESSION, "calls that did not wait", sum(record.passed for record in records))
-    yield Statistic(SESSION, "fetches put together", sum(record.gathered for record in records))
-    yield Statistic(SESSION, "own time measured", own_ns, "ns")
+    yield Statistic(SESSION, "uncontended calls", sum(record.passed for record in records))
+    yield Statistic(SESSION, "fetches combined", sum(record.gathered for record in records))
+    yield Statistic(SESSION, "overhead measured", own_ns, "ns")
     yield Statistic(SESSION, "pauses", len(pauses_of(experiment)))
 
 

@@ -222,7 +222,7 @@ def find_interpreter(words: list[str]) -> tuple[Interpreter | None, str]:
     try:
         return interpreters.interpreter_of(words), ""
     except interpreters.NotPython as error:
-        return None, f"{error}; the Python programs that it starts are recorded if interpose is installed for them"
+        return None, f"{error}: interpose run --native records its native calls, and Python programs that it starts"
     except FileNotFoundError as error:
         return None, f"{error}: command not found"
 

@@ -39,6 +39,7 @@ PACKAGES = {
     **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
     "aiohttp": "http web",
     **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
+    "billiard": "tasks",
     "celery": "tasks",
     **dict.fromkeys(("ddtrace", "opentelemetry"), "tracers"),
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),

@@ -1,12 +1,15 @@
-"""Tasks that are sent to workers, and those that a worker runs, by their names."""
+"""Tasks that are sent to workers, those that a worker runs, by their names, and how its processes wait for them."""
 
 from interpose.library import Intrinsic, alike
 
 NAMED = {"detail": "word", "argument": None, "attribute": "name"}
+CHANNEL = ("billiard.connection.Connection.", "billiard.connection:_ConnectionBase.")  # celery's multiprocessing
 RUN = {"detail": "word", "transaction": "is"}
 
 INTRINSICS = [
     Intrinsic("celery.Task.apply_async", "celery.app.task:Task.apply_async", "net", **NAMED),
     Intrinsic("celery.Task.apply", "celery.app.task:Task.apply", "logic", transaction="is", **NAMED),
     *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", headers="2", **RUN),
+    *alike(*CHANNEL, "send send_bytes", "process"),
+    *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
 ]

@@ -31,7 +31,7 @@ from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
 
 NAMED = 100
-NEXT = ("interpose report --by site", "interpose report --by experiment", "interpose trend", "interpose list")
+NEXT = ("interpose report --by line", "interpose report --by experiment", "interpose trend", "interpose list")
 NO_TIMES, NO_PAINT = Times(), Paint(False)
 _GAP = "   "
 

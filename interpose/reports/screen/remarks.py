@@ -269,7 +269,7 @@ def not_followed(screen: Screen) -> Iterator[str]:
     found = unfollowed(screen.experiment)
     if found:
         programs = Counter((program_of(child, process), why_not(child, process)) for process, child in found)
-        named = (f"{program} ({why}) {number:,}" for (program, why), number in programs.most_common())
+        named = (f"{number:,} x {program} ({why})" for (program, why), number in programs.most_common())
         yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
 
 

@@ -60,8 +60,9 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
         Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True),
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
-        Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True),
     ]
+    if any(_why(node) for _, node in rows):
+        columns.append(Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True))
     return Table(NAMES, _values, columns, rows, shown=places.shown)
 
 
