@@ -145,7 +145,8 @@ static inline int number_of_stream(FILE *stream)
     return number;
 }
 
-#define FAILS_WITH_ERROR(stream) (result < wanted && ferror(stream) ? errno : 0)
+/* Without its lock, which another thread may hold for long. */
+#define FAILS_WITH_ERROR(stream) (result < wanted && ferror_unlocked(stream) ? errno : 0)
 #define SHAPE_stream_open(X, name) \
     X##_TOLD(name, FILE *, (const char *path, const char *mode), (path, mode), (intptr_t)path, (result ? 0 : errno), 0)
 #define SHAPE_stream_end(X, name) X(name, int, (FILE *of), (of), number_of_stream(of), FAILS_BELOW_ZERO)
@@ -160,13 +161,13 @@ static inline int number_of_stream(FILE *stream)
              number_of_stream(of), FAILS_WITH_ERROR(of), result * each)
 #define SHAPE_stream_line(X, name) \
     X##_TOLD(name, char *, (char *memory, int room, FILE *of), (memory, room, of), number_of_stream(of), \
-             (!result && ferror(of) ? errno : 0), 0)
+             (!result && ferror_unlocked(of) ? errno : 0), 0)
 #define SHAPE_stream_whole_line(X, name) \
     X(name, ssize_t, (char **line, size_t *room, FILE *of), (line, room, of), number_of_stream(of), \
-      (result < 0 && ferror(of) ? errno : 0))
+      (result < 0 && ferror_unlocked(of) ? errno : 0))
 #define SHAPE_stream_part(X, name) \
     X(name, ssize_t, (char **line, size_t *room, int end, FILE *of), (line, room, end, of), number_of_stream(of), \
-      (result < 0 && ferror(of) ? errno : 0))
+      (result < 0 && ferror_unlocked(of) ? errno : 0))
 #define SHAPE_stream_text(X, name) \
     X(name, int, (const char *text, FILE *of), (text, of), number_of_stream(of), FAILS_BELOW_ZERO)
 #define SHAPE_stream(X, name) X(name, int, (FILE *of), (of), (of ? number_of_stream(of) : -1), FAILS_BELOW_ZERO)

@@ -354,6 +354,37 @@ int main(int count, char **words)
     assert names(plain) == {}
 
 
+def test_the_end_of_a_stream_is_seen_while_another_thread_has_its_lock(ran, compiler, tmp_path):
+    source = """
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static FILE *stream;
+static pthread_barrier_t begun;
+static void *holds(void *nothing)
+{
+    flockfile(stream);
+    pthread_barrier_wait(&begun);
+    pause();
+    return nothing;
+}
+int main(void)
+{
+    char bytes[100];
+    pthread_t other;
+    alarm(20);
+    stream = fopen("/dev/null", "r");
+    pthread_barrier_init(&begun, NULL, 2);
+    pthread_create(&other, NULL, holds, NULL);
+    pthread_barrier_wait(&begun);
+    _exit(fread_unlocked(bytes, 1, sizeof bytes, stream) ? 1 : 7);
+}
+"""
+    done = ran([built(tmp_path, source)], INTERPOSE_FILES="buffered")
+
+    assert done.gave[0] == 7
+
+
 def test_a_child_that_clone_makes_is_a_forked_one_and_execveat_is_an_exec(ran, compiler, tmp_path):
     source = """
 #include <fcntl.h>
