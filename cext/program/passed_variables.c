@@ -110,6 +110,13 @@ static char *replacement_of(char *variable, bool needs_library, char *preload)
     return needs_library && strncmp(variable, preload_name, sizeof preload_name - 1) == 0 ? preload : variable;
 }
 
+static bool has_our_path(char *const *given)
+{
+    const char *ours = getenv("PATH");
+    char *const *path = find(given, "PATH=");
+    return ours && path && strcmp(*path + strlen("PATH="), ours) == 0;
+}
+
 char *const *pass_variables(char *const *given, const char *path, char *const *words, char **passed, char *texts)
 {
     char *preload = texts + ADDED_BYTES;
@@ -117,7 +124,7 @@ char *const *pass_variables(char *const *given, const char *path, char *const *w
     int saved = errno;
     if (room_for_variables(given).count == 1)
         return given;
-    bool needs_library = path && words && preload_is_needed(path, (const char *const *)words, true);
+    bool needs_library = path && words && preload_is_needed(path, (const char *const *)words, has_our_path(given));
     char *const *there = find(given, preload_name);
     if (needs_library)
         write_preload(preload, there);

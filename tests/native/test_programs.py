@@ -216,6 +216,26 @@ def built(tmp_path, source, *options):
     return tmp_path / "program"
 
 
+def test_a_python_that_does_not_find_its_environment_by_its_name_is_followed(ran, compiler, tmp_path):
+    source = """
+#include <spawn.h>
+#include <sys/wait.h>
+int main(int count, char **words)
+{
+    char *given[] = {words[2], "-c", "import os; print(sorted(os.environ))", 0}, *variables[] = {"A=1", 0};
+    int child, status;
+    return posix_spawn(&child, words[1], 0, 0, given, variables) || waitpid(child, &status, 0) != child || status;
+}
+"""
+    path, name = os.path.split(sys.executable)
+
+    done = ran([built(tmp_path, source), sys.executable, name], PATH=f"{path}:{os.environ['PATH']}")
+
+    assert done.gave[0] == 0
+    assert "'A'" in done.gave[1] and "INTERPOSE" not in done.gave[1]
+    assert [each for each in done.experiment.processes if each.lineage and each.log.arguments]
+
+
 def test_its_cpu_time_is_what_it_measured_itself(ran, compiler, tmp_path):
     source = """
 #include <stdio.h>
