@@ -40,7 +40,7 @@ struct lock_wait {
     uint32_t stack; /* where it gave the lock up last while others waited */
 };
 
-/* The native call that a thread is in (native/native_call.h). */
+/* A native call that a thread is in (native/native_call.h). */
 struct native_progress {
     uint32_t call; /* 0: it is in none that is recorded */
     uint32_t index;
@@ -70,7 +70,7 @@ struct thread {
     struct thread *next;
     struct clock clock;
     struct lock_wait lock_wait;
-    struct native_progress native;
+    struct native_progress native, outermost; /* the latter may have others inside: of a database */
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */

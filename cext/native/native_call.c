@@ -21,16 +21,16 @@ static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvw
 /* --- may it be recorded? */
 
 /* A call in progress with an unwound stack: nobody else ends what was begun. */
-static void drop_unwound(struct thread *thread)
+static void drop_unwound(struct thread *thread, struct native_progress *progress)
 {
     struct thread_record *record = thread->record;
-    uint32_t index = thread->native.index;
+    uint32_t index = progress->index;
     writing_begin(thread);
-    if (index < record->fields.depth && record->open[index].call == thread->native.call) {
+    if (index < record->fields.depth && record->open[index].call == progress->call) {
         record->fields.dropped++;
         close_call(record, index);
     }
-    thread->native.call = 0;
+    progress->call = 0;
     writing_end(thread);
 }
 
@@ -44,7 +44,7 @@ static bool is_in_handler(struct thread *thread, uintptr_t frame)
         return false;
     if (frame < thread->native.frame && thread->calls == thread->native.call)
         return true;
-    drop_unwound(thread);
+    drop_unwound(thread, &thread->native);
     return false;
 }
 
@@ -117,18 +117,30 @@ static bool holds_others(const struct slot *slot)
     return slot->choice == CHOICE_outermost;
 }
 
+/* Is a call that holds others in no such one? One that was begun no farther out was left, as by longjmp(3). */
+static bool is_outermost(struct thread *thread, uintptr_t frame)
+{
+    if (thread->outermost.call && frame >= thread->outermost.frame)
+        drop_unwound(thread, &thread->outermost);
+    return !inside(thread, KIND_db);
+}
+
+static struct native_progress *progress_of(struct thread *thread, const struct slot *slot)
+{
+    return holds_others(slot) ? &thread->outermost : &thread->native;
+}
+
 static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
 {
     const struct slot *slot = call->slot;
     const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
     uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
-    if (!is_timed(thread, slot, added) || (holds_others(slot) && inside(thread, KIND_db)))
+    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, frame)))
         return false;
     uint32_t stack = stack_of_native(thread, caller);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
         return false;
-    if (!holds_others(slot))
-        thread->native = (struct native_progress){call->span.call, call->span.index, frame};
+    *progress_of(thread, slot) = (struct native_progress){call->span.call, call->span.index, frame};
     return true;
 }
 
@@ -212,8 +224,7 @@ void native_end(struct native_call *call, int64_t result, int error)
     if (thread && span_stop(&call->span)) {
         if (!passed_native(call))
             record_native(call, result, error);
-        if (!holds_others(call->slot))
-            thread->native.call = 0;
+        progress_of(thread, call->slot)->call = 0;
     }
     if (!error)
         change_after_native(call->slot, call->subject, result);

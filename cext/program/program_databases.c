@@ -98,11 +98,12 @@ static uint32_t failed_if(bool failed)
     return failed ? name_error("%s", "error", 0) : 0;
 }
 
-/* The type is what a reply of Redis begins with. */
+/* The type is what a reply of Redis begins with, or all that there is of it: a program can have no replies made. */
 static uint32_t failed_reply(const void *reply)
 {
-    enum { REPLY_ERROR = 6 };
-    return failed_if(!reply || *(const int *)reply == REPLY_ERROR);
+    enum { REPLY_ERROR = 6, MOST_TYPES = 256 };
+    uintptr_t type = (uintptr_t)reply;
+    return failed_if(!reply || (type < MOST_TYPES ? type : *(const unsigned *)reply) == REPLY_ERROR);
 }
 
 /* --- the wrappers: what is said of the call, the real function, and how it ended */

@@ -115,6 +115,33 @@ int main(void)
     assert calls_in(work)[1][1] == "create table if not exists t(x); insert into t values (?)"
 
 
+def test_calls_after_one_that_was_left_are_recorded(interpose, work, built):
+    source = """
+#include <setjmp.h>
+#include <stddef.h>
+typedef int row(void *, int, char **, char **);
+int sqlite3_open(const char *, void **), sqlite3_exec(void *, const char *, row *, void *, char **);
+static jmp_buf out;
+static int leaves(void *data, int count, char **values, char **names)
+{
+    longjmp(out, 1);
+}
+int main(void)
+{
+    void *on, *other;
+    sqlite3_open("data.db", &on);
+    if (!setjmp(out))
+        return sqlite3_exec(on, "select 1 as lost", leaves, NULL, NULL);
+    sqlite3_open("other.db", &other);
+    return sqlite3_exec(other, "select 1 as found", NULL, NULL, NULL);
+}
+"""
+    done = interpose("run", built(source, "-l:libsqlite3.so.0"))
+
+    assert done.returncode == 0
+    assert [call[1] for call in calls_in(work)] == ["data.db", "other.db", "select ? as found"]
+
+
 def test_a_library_that_is_loaded_by_name_is_seen(interpose, work, built):
     source = """
 #include <dlfcn.h>
@@ -216,3 +243,26 @@ int main(void)
         ("redisCommand", "DEL", ""),
     ]
     assert secrets_in(work) == []
+
+
+def test_a_reply_of_redis_that_is_not_made_is_not_read(interpose, work, built):
+    # Where the reader has no functions that make replies, hiredis returns their type alone.
+    source = """
+#include <stdarg.h>
+#include <stdint.h>
+void *redisvCommand(void *on, const char *format, va_list values) { return (void *)(intptr_t)*format; }
+"""
+    (work / "library.c").write_text(f"{source}void *redisCommand(void *on, const char *format, ...) {{ return 0; }}\n")
+    words = ["gcc", "-shared", "-fPIC", "-o", work / "libreplies.so", work / "library.c"]
+    subprocess.run(words, check=True, capture_output=True)
+    source = """
+void *redisCommand(void *, const char *, ...);
+int main(void)
+{
+    return redisCommand(0, "\\5") == (void *)5 && redisCommand(0, "\\6") == (void *)6 ? 3 : 4;
+}
+"""
+    done = interpose("run", built(source, f"{work}/libreplies.so"))
+
+    assert done.returncode == 3
+    assert [call[3] for call in calls_in(work)] == ["", "error"]
