@@ -264,6 +264,6 @@ def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_alr
 
     assert done.returncode == 2
     assert done.stderr == (
-        "interpose: --lines: attach records calls, native calls, the profile and the heap; lines and coverage are"
-        " recorded of a program from its beginning on\n"
+        "interpose: --lines: attach records calls, native calls, the profile and the heap; lines and coverage need"
+        " interpose run from the program's start\n"
     )

@@ -52,6 +52,13 @@ def test_a_mistake_is_answered_in_one_line(interpose_here, words, told):
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"interpose: {told}\n")
 
 
+def test_the_help_of_attach_has_no_settings_that_it_refuses(interpose_here):
+    run, attach = (interpose_here(command, "--help").stdout for command in ("run", "attach"))
+
+    assert "--coverage" in run and "--lines" in run
+    assert "--record" in attach and "--coverage" not in attach and "--lines" not in attach
+
+
 def test_a_key_of_the_file_that_is_no_setting_is_answered_with_the_nearest(interpose_here, tmp_path):
     (tmp_path / "work" / "pyproject.toml").write_text('[tool.interpose]\nstack-abov = "1ms"\n')
 

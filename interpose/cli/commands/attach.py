@@ -28,6 +28,7 @@ OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "b
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options, made from the table of settings, and the process."""
+    parser.usage = "interpose attach [options] PID"
     parser.description = DESCRIPTION
     parser.allow_abbrev = False
     add_process_arguments(parser)
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH.er",
         help="path of the experiment; if NAME.N.er exists, the next number is used",
     )
-    add_settings(parser)
+    add_settings(parser, refused=OF_LINES)
 
 
 def add_process_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,8 +85,8 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if "calls" not in wanted.record or not {"calls", "native", "profile", "heap"}.issuperset(wanted.record) or of_lines:
         why = (
-            "attach records calls, native calls, the profile and the heap; lines and coverage are recorded of a program"
-            " from its beginning on"
+            "attach records calls, native calls, the profile and the heap; lines and coverage need interpose run from"
+            " the program's start"
         )
         raise UsageError(f"{of_lines[0]}: {why}" if of_lines else why)
     check_patterns(wanted)

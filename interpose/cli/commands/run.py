@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Container
 from datetime import datetime
 
 from interpose.cli.messages import say, show
@@ -36,8 +37,8 @@ directories run with the interpreter that interpose is installed for; other comm
 NOTES_AT_MOST = 10
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """An option for each setting."""
+def add_settings(parser: argparse.ArgumentParser, refused: Container[str] = ()) -> None:
+    """An option for each setting; the help leaves out those that the command refuses."""
     group = parser.add_argument_group("settings", "Each of them is also an environment variable: docs/settings.md.")
     for setting in schema.SETTINGS:
         group.add_argument(
@@ -45,7 +46,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
             dest=setting.name,
             metavar=setting.form,
             default=None,
-            help=setting.meaning.replace("%", "%%"),
+            help=argparse.SUPPRESS if setting.name in refused else setting.meaning.replace("%", "%%"),
         )
 
 
