@@ -15,13 +15,13 @@ from measuring import Effort, Row, take_turns
 TITLE = "Reports of large experiments: CPU time and largest memory"
 
 QUICK_SHARE = 10  # of the calls, with --quick
-SCREEN, PAGE, TRANSACTIONS = ("report",), ("report", "--format", "html"), ("transactions",)
+SCREEN, PAGE, TRANSACTIONS, PROFILE = ("report",), ("report", "--format", "html"), ("transactions",), ("profile",)
 # What the program makes, how many, and the reports of it with what they must reach.
 REPORTS = (
     ("served", 870_000, {TRANSACTIONS: "1.5 s", SCREEN: "", PAGE: "3 s"}),
     ("details", 600_000, {SCREEN: "2 s, 150 MB", PAGE: ""}),
     ("details", 2_400_000, {SCREEN: "linear"}),
-    ("names", 60_000, {TRANSACTIONS: "", SCREEN: "", PAGE: ""}),
+    ("names", 60_000, {TRANSACTIONS: "", SCREEN: "", PAGE: "", PROFILE: ""}),
     ("names", 600_000, {SCREEN: "linear"}),
 )
 

@@ -121,10 +121,13 @@ static int make_room(struct thread *thread)
     return is_full(thread->block) ? drain(thread) : 0;
 }
 
-/* Whether it is time for a monitor: by what all processes took together, as each of them may be small. */
-static bool wants_monitor(const struct thread *thread)
+/* Whether it is time for a monitor, as a block begins or has no room: by what all processes took together, as each of
+   them may be small. Where only the limit was reached, none makes room. */
+static bool wants_monitor(const struct thread *thread, int failed)
 {
-    return !room.ring_blocks && thread->block && !thread->block->head.used && pool_wants_monitor(recorder.control);
+    const struct control *control = recorder.control;
+    bool is_time = failed ? failed == EDQUOT && pool_is_full(control) : !thread->block->head.used;
+    return is_time && !room.ring_blocks && pool_wants_monitor(control);
 }
 
 static void refused(int error)
@@ -171,7 +174,7 @@ static bool find_room(struct thread *thread)
     int failed = make_room(thread);
     if (failed)
         refused(failed);
-    bool monitor = failed ? failed == EDQUOT : wants_monitor(thread);
+    bool monitor = wants_monitor(thread, failed);
     exclusive_end();
     if (monitor)
         room_call_monitor(recorder.control);

@@ -48,6 +48,7 @@ def test_what_does_not_fit_is_dropped_and_counted(traced, interpose, variable, n
     assert done.stderr == ""
     assert page.taken_bytes == MIB_BYTES
     assert page.full_drops == dropped(experiment) > 20_000
+    assert name == "pool" or page.monitor_ns == 0  # nobody can make room below a limit
     assert recorded(experiment) == written(experiment)
     assert sum(each.record.made for each in experiment.founder.threads) == recorded(experiment) + dropped(experiment)
     report = interpose("report", done.path)

@@ -29,6 +29,8 @@ SORTS = {
     "thread": (["-fsanitize=thread"], {}, False),
 }
 
+SANITIZED = ("address", "thread")
+
 # A child has none of the threads that ThreadSanitizer believes to be racing there.
 SUPPRESSED = "race:levels_begin\nthread:*\n"
 
@@ -70,7 +72,7 @@ def run(program, directory, head, variables, threads_in_children):
     return json.loads(done.stdout), experiment
 
 
-@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("sort", ["plain", *(pytest.param(each, marks=pytest.mark.slow) for each in SANITIZED)])
 def test_every_call_of_every_thread_is_recorded_once(sort, tmp_path, head):
     flags, variables, threads_in_children = SORTS[sort]
     program = build(tmp_path, flags)
@@ -80,7 +82,7 @@ def test_every_call_of_every_thread_is_recorded_once(sort, tmp_path, head):
 
 @pytest.mark.slow
 @pytest.mark.reach
-@pytest.mark.parametrize("sort", ["address", "thread"])
+@pytest.mark.parametrize("sort", SANITIZED)
 def test_the_sanitizers_find_nothing_however_often_it_runs(sort, tmp_path, head, tally):
     flags, variables, threads_in_children = SORTS[sort]
     program = build(tmp_path, flags)

@@ -229,12 +229,12 @@ cdef inline uint32_t bucket_of(uint64_t time_ns) noexcept nogil:
 
 cdef int count_in(Counts *counts, uint32_t bucket, uint64_t number) except -1 nogil:
     """Count `number` more in a bucket. Raises MemoryError; everything is as before then."""
-    cdef uint32_t first, beyond, slack = 8
+    cdef uint32_t first, beyond, slack
     cdef uint64_t *numbers
     if counts.room == 0 or bucket < counts.first or bucket >= counts.first + counts.room:
         first, beyond = bucket, bucket + 1
         if counts.room:
-            slack = counts.room // 2
+            slack = max(counts.room // 2, 8)
             first = min(counts.first, bucket - min(bucket, slack) if bucket < counts.first else bucket)
             beyond = max(counts.first + counts.room, bucket + 1 + slack if bucket >= counts.first else bucket + 1)
         numbers = <uint64_t *>calloc(beyond - first, sizeof(uint64_t))

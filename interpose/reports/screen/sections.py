@@ -302,13 +302,13 @@ def _procedure_by_lines(trace: LinesPart, limit: int | None) -> Section:
 
 def transaction(made: Profiled) -> Section:
     """Transaction usage by section: the CPU time and the response time of each transaction by kind."""
-    found = made.transactions
+    found, kinds = made.transactions, made.transactions.kinds
     rows: list[tuple[Any, ...]] = []
     for row in sorted(found.rows, key=lambda row: row.name):
         mean = row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None
         cpu_ns = row.cpu_ns if found.has_cpu else None
         rows.append((row.name, "", row.sums.calls, mean, row.response_ns, row.overlap_ns, row.thread_ns, cpu_ns))
-        for kind in found.kinds:
+        for kind in kinds:
             share = row.split.get(kind)
             if share and (share.wall_ns or share.cpu_ns):
                 is_known = found.has_cpu or kind != "logic"
