@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from recorded_examples import TOP, Workplace
 
-WIDTH = 90
+WIDTH = 100
 # The experiment that a command is about, by page and command.
 OUTPUTS = {
-    ("native.md", "interpose report --by intrinsic --limit 2"): "commits",
+    ("native.md", "interpose report --by intrinsic --limit 4"): "commits",
     ("native.md", "interpose processes"): "pipe",
     ("many-experiments.md", "interpose report 'nightly.*.er'"): "nightly",
     ("filters.md", """interpose events --filter "KIND == 'db' && WALLL > 5ms\""""): "orders",

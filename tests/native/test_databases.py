@@ -159,6 +159,32 @@ int main(void)
     assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"]
 
 
+def test_a_library_that_a_plug_in_brings_is_seen(interpose, work, built, compiler):
+    (work / "plug.c").write_text("""
+int sqlite3_open(const char *, void **), sqlite3_close(void *);
+int works(void)
+{
+    void *on;
+    return sqlite3_open("data.db", &on) || sqlite3_close(on);
+}
+""")
+    words = [compiler, "-shared", "-fPIC", "-o", work / "plug.so", work / "plug.c", "-l:libsqlite3.so.0"]
+    if subprocess.run(words, capture_output=True).returncode:
+        pytest.skip("no libsqlite3")
+    source = """
+#include <dlfcn.h>
+int main(void)
+{
+    int (*works)(void) = (int (*)(void))dlsym(dlopen("./plug.so", RTLD_NOW | RTLD_LOCAL), "works");
+    return works();
+}
+"""
+    done = interpose("run", built(source, "-ldl"))
+
+    assert done.returncode == 0
+    assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"]
+
+
 def test_statements_of_psql_are_those_that_the_server_logs(interpose, work):
     need_server("postgresql")
     if shutil.which("psql") is None:

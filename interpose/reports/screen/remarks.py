@@ -174,8 +174,8 @@ def children(screen: Screen) -> Iterator[str]:
     for place, each in enumerate(found[:_CHILDREN]):
         several = f"{each.count:,} x " if each.count > 1 else ""
         where = f"  {places.line(each.site)}" if each.site else ""
-        told = [f"CPU {duration(each.cpu_ns)}", *_memory_of(each)]
-        told += [f"{each.failed:,} failed"] if each.failed else []
+        told = [f"{each.failed:,} failed"] if each.failed else []
+        told += [f"CPU {duration(each.cpu_ns)}", *_memory_of(each)]
         what = f"{several}{each.program}{where}  {', '.join(told)}"
         yield f" {'' if place else 'children':<10}{duration(each.wall_ns):>9}  {clean(what)}"
 
@@ -183,7 +183,7 @@ def children(screen: Screen) -> Iterator[str]:
 def _memory_of(children: Children) -> list[str]:
     if not children.memory_bytes:
         return []
-    return [f"memory {'at most ' if children.is_memory_at_most else ''}{size(children.memory_bytes)}"]
+    return [f"memory {'<= ' if children.is_memory_at_most else ''}{size(children.memory_bytes)}"]
 
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:

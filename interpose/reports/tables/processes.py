@@ -58,7 +58,7 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("read", lambda row: _told(row[1], lambda child: size(child.read_bytes)), optional=True),
         Column("written", lambda row: _told(row[1], lambda child: size(child.written_bytes)), optional=True),
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
-        Column("command", lambda row: clean(_command(row[1])), right=False, flexible=True),
+        Column("command", lambda row: clean(_command_in_short(row[1])), right=False, flexible=True),
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
     ]
     if any(_why(node) for _, node in rows):
@@ -72,6 +72,12 @@ def _name(node: Node) -> str:
 
 def _command(node: Node) -> str:
     return program_of(node.child, node.process) if node.child else command_line(node.process)
+
+
+def _command_in_short(node: Node) -> str:
+    """A program that has no experiment, whose arguments are not known, without its directory."""
+    command = _command(node)
+    return command.rpartition("/")[2] or command if node.child else command
 
 
 def _why(node: Node) -> str:
