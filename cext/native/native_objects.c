@@ -212,12 +212,40 @@ static void look_at(const struct loaded_object *object)
         object_imports(object, exchange_place, &(struct look){object, caller});
 }
 
+/* Where the real function is put of those that any one object may have; NULL for the C library's. */
+static void **real_of_any(unsigned number)
+{
+    bool is_of_any = number >= HOSTS && native_host_exchanges[number - HOSTS].is_of_any;
+    return is_of_any ? native_host_exchanges[number - HOSTS].real : NULL;
+}
+
+static int note_there(struct dl_phdr_info *info, size_t size, void *data)
+{
+    bool *there = data;
+    struct loaded_object object;
+    (void)size;
+    object_read(&object, info);
+    for (unsigned number = HOSTS; number < wrapped_count(); number++)
+        there[number] |= real_of_any(number) && is_in(object.all, (uintptr_t)*real_of_any(number));
+    return 0;
+}
+
+/* Those of objects that were unloaded: the same ones may be loaded again elsewhere, or others of that name. */
+static void forget_unloaded(void)
+{
+    bool there[MOST_WRAPPED] = {false};
+    dl_iterate_phdr(note_there, there);
+    for (unsigned number = HOSTS; number < wrapped_count(); number++) {
+        if (real_of_any(number) && !there[number])
+            *real_of_any(number) = NULL;
+        exchange.ambiguous[number] &= !real_of_any(number);
+    }
+}
+
 /* A function that any one object may have is real from when it is there on. */
 static void note_definition(const struct loaded_object *object, unsigned number)
 {
-    void *found = object_function(object, name_of(number));
-    bool is_of_any = number >= HOSTS && native_host_exchanges[number - HOSTS].is_of_any;
-    void **real = is_of_any ? native_host_exchanges[number - HOSTS].real : NULL;
+    void *found = object_function(object, name_of(number)), **real = real_of_any(number);
     if (found && real && !*real)
         *real = found;
     exchange.ambiguous[number] |= found && (!real || *real != found);
@@ -260,6 +288,7 @@ void native_look(void)
 {
     if (!exchange.on || dl_iterate_phdr(is_as_it_was, NULL) == 1)
         return;
+    forget_unloaded();
     dl_iterate_phdr(note_definitions, NULL);
     dl_iterate_phdr(look_at_loaded, NULL);
     native_callers_name();

@@ -185,6 +185,30 @@ int main(void)
     assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"]
 
 
+def test_a_library_that_is_loaded_again_elsewhere_is_seen(interpose, work, built):
+    source = """
+#include <dlfcn.h>
+#include <sys/mman.h>
+int main(void)
+{
+    for (int times = 0; times < 3; times++) {
+        void *on, *library = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
+        int (*opens)(const char *, void **) = (int (*)(const char *, void **))dlsym(library, "sqlite3_open");
+        int (*closes)(void *) = (int (*)(void *))dlsym(library, "sqlite3_close");
+        if (opens("data.db", &on) || closes(on) || dlclose(library))
+            return 1;
+        for (int each = 0; each < 64; each++) /* where it was */
+            mmap(0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    }
+    return 0;
+}
+"""
+    done = interpose("run", built(source, "-l:libsqlite3.so.0", "-ldl", "-Wl,--as-needed"))
+
+    assert done.returncode == 0
+    assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"] * 3
+
+
 def test_statements_of_psql_are_those_that_the_server_logs(interpose, work):
     need_server("postgresql")
     if shutil.which("psql") is None:
