@@ -21,6 +21,7 @@ from interpose.analysis.time.run_queue import spent_by_thread, whole_of
 from interpose.analysis.time.slices import slices_of
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats import markdown
 from interpose.reports.screen.profiled import ProfilePart, merged, question, reduced
 from interpose.reports.screen.sections import SECTIONS, Profiled, profiled, told_unasked
 from tests.build import START_NS, Build, event
@@ -308,3 +309,9 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
     assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
     assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
+
+
+def test_a_note_of_any_length_is_shown():
+    marks = 200_000 * "."
+
+    assert markdown.sentence(f"not traced: ({marks}x@y{marks}") == f"not traced: (`{marks}x@y`{marks}"

@@ -14,7 +14,6 @@ from interpose.reports.formats.table import Column, Table, clean
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!@$:])")
 _PLAIN = re.compile(r"(?!.*\b[0-9a-f]{7,}\b)(?:[A-Za-z0-9 ,;'()%]|: )*")  # such digits may be a commit
-_WORD = re.compile(r"(\(*)(.*?)([),.;:]*)")
 _BACKTICKS = re.compile(r"`+")
 
 
@@ -48,8 +47,14 @@ def code(text: str) -> str:
 
 def sentence(text: str) -> str:
     """`text` with the words as code of which something may be made."""
-    found = [_WORD.fullmatch(word) for word in clean(text).split(" ")]
-    return " ".join(f"{each[1]}{code(each[2])}{each[3]}" for each in found if each)
+    return " ".join(map(_word, clean(text).split(" ")))
+
+
+def _word(word: str) -> str:
+    """A word as code, without the marks around it."""
+    after = word.lstrip("(")
+    bare = after.rstrip("),.;:")
+    return f"{word[: len(word) - len(after)]}{code(bare)}{after[len(bare) :]}"
 
 
 def fence(text: str, shortest: int) -> str:
