@@ -48,17 +48,19 @@ uint64_t threads_run_delay_ns(void)
 
 /* --- beginning */
 
-/* A thread that ended left its memory, its buffer for texts, and its room for trace contexts. */
+/* A thread that ended left its memory, its buffer for texts, what it lent, and its room for trace contexts. */
 static struct thread *take_thread(void)
 {
     struct thread *thread = threads.spare;
     if (!thread)
         return wiped_take(sizeof *thread);
     char *scratch = thread->scratch;
+    void *lent = thread->lent;
     struct carried *carried = thread->carried;
     threads.spare = thread->next;
     memset(thread, 0, sizeof *thread);
     thread->scratch = scratch;
+    thread->lent = lent;
     thread->carried = carried;
     return thread;
 }

@@ -75,6 +75,8 @@ struct thread {
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */
     char *scratch; /* SCRATCH_BYTES, made when first asked for */
+    void *lent; /* to its children of vfork(2), one at a time (core/spare_stack.h), or NULL */
+    uint32_t is_shared; /* it has others in its memory, which run beside it */
     uint32_t statements; /* short ones that were normalised */
     uint32_t name_tries; /* how often its name was looked for */
     uint32_t gatherings; /* of the next that were ever used */

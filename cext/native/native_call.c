@@ -6,6 +6,7 @@
 
 #include "core/detail_levels.h"
 #include "core/program_name.h"
+#include "core/readable.h"
 #include "hooks/descriptors.h"
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
@@ -171,11 +172,16 @@ static uint32_t statement_of_native(enum dialect dialect, struct native_statemen
     return statement->detail;
 }
 
-/* What the C library has read from there, it can be read from. */
+/* What was read by a call that succeeded can be read; one that failed may have refused it unread. */
+static bool can_be_read(const char *text, int error)
+{
+    return text && (!error || readable_length(text, LONGEST_STATEMENT) >= 0);
+}
+
 static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
 {
     const char *text = (const char *)subject;
-    if (!text || error == EFAULT)
+    if (!can_be_read(text, error))
         return 0;
     if (slot->detail == DETAIL_path)
         return argument_intern(KIND_file, text, strlen(text));

@@ -1,7 +1,6 @@
 #define _GNU_SOURCE
 #include "program/passed_variables.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include "core/child_variables.h"
 #include "core/preload.h"
 
-enum { MOST_VARIABLES = 4096, MOST_BYTES = 64 * 1024, MORE = VARIABLES + 3 /* the library, what was added, and the end */ };
+enum { MORE = VARIABLES + 3 /* the library, what was added, and the end */ };
 
 static const char preload_name[] = "LD_PRELOAD=", added_name[] = VARIABLE_ADDED "=";
 
@@ -52,17 +51,18 @@ void passed_variables_keep(char *const *given)
 
 /* --- what is passed on */
 
-struct variables_room room_for_variables(char *const *given)
+/* Is there something to change, and room for it? */
+static bool can_change(char *const *given)
 {
-    struct variables_room none = {1, 1}, room = {MORE, sizeof preload_name + 1 + ADDED_BYTES};
     const char *library = preload_library();
     if (!given || !library || !variables())
-        return none;
-    for (char *const *each = given; *each; each++)
-        room.count++;
+        return false;
+    size_t count = MORE, bytes = sizeof preload_name + 1 + ADDED_BYTES + strlen(library);
+    for (char *const *each = given; *each && count < MOST_VARIABLES; each++)
+        count++;
     char *const *preloaded = find(given, preload_name);
-    room.bytes += strlen(library) + (preloaded ? strlen(*preloaded) : 0);
-    return room.count < MOST_VARIABLES && room.bytes < MOST_BYTES ? room : none;
+    bytes += preloaded ? strlen(*preloaded) : 0;
+    return count < MOST_VARIABLES && bytes < MOST_VARIABLE_BYTES;
 }
 
 static bool is_switched_off(char *const *given)
@@ -117,24 +117,22 @@ static bool has_our_path(char *const *given)
     return ours && path && strcmp(*path + strlen("PATH="), ours) == 0;
 }
 
-char *const *pass_variables(char *const *given, const char *path, char *const *words, char **passed, char *texts)
+char *const *pass_variables(char *const *given, const char *path, char *const *words, struct passed_variables *passed)
 {
-    char *preload = texts + ADDED_BYTES;
+    char **variables = passed->variables, *preload = passed->texts + ADDED_BYTES;
     size_t count = 0;
-    int saved = errno;
-    if (room_for_variables(given).count == 1)
+    if (!can_change(given))
         return given;
     bool needs_library = path && words && preload_is_needed(path, (const char *const *)words, has_our_path(given));
     char *const *there = find(given, preload_name);
     if (needs_library)
         write_preload(preload, there);
     for (; given[count]; count++)
-        passed[count] = replacement_of(given[count], needs_library, preload);
+        variables[count] = replacement_of(given[count], needs_library, preload);
     if (needs_library && !there)
-        passed[count++] = preload;
+        variables[count++] = preload;
     if (lacks_variables(given, path, needs_library))
-        count += add_variables(given, passed + count, texts);
-    passed[count] = NULL;
-    errno = saved;
-    return passed;
+        count += add_variables(given, variables + count, passed->texts);
+    variables[count] = NULL;
+    return variables;
 }

@@ -19,8 +19,10 @@
 #include "core/interning.h"
 #include "core/preload.h"
 #include "core/program_name.h"
+#include "core/readable.h"
 #include "core/recorder.h"
 #include "core/session.h"
+#include "core/spare_stack.h"
 #include "native/native_wrappers.h"
 #include "program/passed_variables.h"
 #include "program/program_host.h"
@@ -74,13 +76,6 @@ static struct child *becomes(const char *path)
     return starts(&child, path);
 }
 
-static int has_failed(struct child *child, int result)
-{
-    if (child)
-        child->error = (uint32_t)errno;
-    return result;
-}
-
 static void ended(pid_t child, int status)
 {
     int saved = errno;
@@ -97,37 +92,68 @@ static void waits(void)
 
 /* --- fork */
 
-static struct child forks(void)
+struct forking {
+    struct thread *thread;
+    struct child child;
+};
+
+static void prepare_fork(void *data)
 {
-    struct child record = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_FORK, .stack = program_stack()};
+    struct forking *forking = data;
+    forking->thread = recording();
+    forking->child = (struct child){.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_FORK, .stack = program_stack()};
     recorder_forks();
-    return record;
+}
+
+static struct forking forks(void)
+{
+    struct forking forking;
+    int saved = errno;
+    spare_call(prepare_fork, &forking);
+    errno = saved;
+    return forking;
+}
+
+static void add_fork(void *data)
+{
+    struct forking *forking = data;
+    starts(&forking->child, NULL);
 }
 
 /* In the parent. */
-static pid_t has_forked(struct child *record, struct thread *thread, pid_t child)
+static pid_t has_forked(struct forking *forking, pid_t child)
 {
     int saved = errno;
-    if (thread) {
-        record->number = thread->fork;
-        record->pid = child > 0 ? (uint32_t)child : 0;
-        record->error = child > 0 ? 0 : (uint32_t)saved;
-        starts(record, NULL);
+    if (forking->thread) {
+        forking->child.number = forking->thread->fork;
+        forking->child.pid = child > 0 ? (uint32_t)child : 0;
+        forking->child.error = child > 0 ? 0 : (uint32_t)saved;
+        spare_call(add_fork, forking);
     }
     recorder_has_forked();
     errno = saved;
     return child;
 }
 
+static void begin_forked(void *nothing)
+{
+    (void)nothing;
+    recorder_forked();
+}
+
 static pid_t program_fork(void)
 {
-    struct thread *thread = recording();
-    struct child record = forks();
+    struct forking forking = forks();
     pid_t child = NATIVE(fork)();
     if (child)
-        return has_forked(&record, thread, child);
-    recorder_forked();
+        return has_forked(&forking, child);
+    spare_call(begin_forked, NULL);
     return 0;
+}
+
+static void end_recording(void *status)
+{
+    recorder_end(*(int *)status & 0xff);
 }
 
 /* What a child does that is cloned to run a function. */
@@ -139,9 +165,9 @@ struct cloned {
 static int begin_cloned(void *data)
 {
     struct cloned cloned = *(struct cloned *)data;
-    recorder_forked();
+    spare_call(begin_forked, NULL);
     int status = cloned.does(cloned.about);
-    recorder_end(status & 0xff);
+    spare_call(end_recording, &status);
     return status;
 }
 
@@ -154,46 +180,108 @@ static int program_clone(int (*does)(void *), void *stack, int flags, void *abou
     void *storage = va_arg(more, void *);
     pid_t *told_it = va_arg(more, pid_t *);
     va_end(more);
+    if ((flags & CLONE_VM) && !(flags & (CLONE_VFORK | CLONE_THREAD)))
+        spare_is_shared();
     if ((flags & CLONE_VM) || !does || is_borrowed())
         return REAL(clone)(does, stack, flags, about, told_us, storage, told_it);
-    struct thread *thread = recording();
-    struct child record = forks();
+    struct forking forking = forks();
     struct cloned cloned = {does, about};
-    return has_forked(&record, thread, REAL(clone)(begin_cloned, stack, flags, &cloned, told_us, storage, told_it));
+    return has_forked(&forking, REAL(clone)(begin_cloned, stack, flags, &cloned, told_us, storage, told_it));
+}
+
+/* --- the start of a program: what is passed on is worked out on a stack of our own */
+
+/* What a start needs in memory that stays until the program runs. */
+struct start_room {
+    struct passed_variables passed;
+    char path[PATH_BYTES];
+};
+_Static_assert(sizeof(struct start_room) <= SPARE_BYTES - SPARE_STACK_BYTES, "it leaves room for the stack");
+
+struct start {
+    const char *name;
+    int within; /* the directory, or the file if the name is empty */
+    bool is_searched, is_exec;
+    char *const *words, *const *given;
+    char *const *variables; /* what it is passed */
+    const char *path;       /* NULL: unknown */
+    struct child child, *record;
+    struct start_room *room; /* NULL: there is no memory */
+};
+
+static const char *path_of_start(const struct start *start)
+{
+    char *path = start->room->path;
+    if (start->is_searched)
+        return program_find(start->name, path) ? path : NULL;
+    if (*start->name == '/' || start->within == AT_FDCWD)
+        return start->name;
+    snprintf(path, PATH_BYTES, *start->name ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", start->within, start->name);
+    return path;
+}
+
+static bool is_readable(const struct start *start)
+{
+    return is_readable_text(start->name) && (!start->words || is_readable_list((const char *const *)start->words)) &&
+           (!start->given || is_readable_list((const char *const *)start->given));
+}
+
+static void prepare_start(void *data)
+{
+    struct start *start = data;
+    if (!is_readable(start))
+        return;
+    start->path = path_of_start(start);
+    start->variables = pass_variables(start->given, start->path, start->words, &start->room->passed);
+    if (start->is_exec && start->path)
+        start->record = becomes(start->path);
+}
+
+static void begin_start(struct start *start)
+{
+    int saved = errno;
+    start->variables = start->given;
+    start->room = spare_take();
+    if (start->room)
+        spare_run(start->room, prepare_start, start);
+    errno = saved;
 }
 
 /* --- exec */
 
-#define PASSED(given) \
-    struct variables_room room = room_for_variables(given); \
-    char *passed[room.count], texts[room.bytes]
-
-static int become(const char *path, char *const *words, char *const *given)
+/* It has failed, or it would not have returned. */
+static int end_exec(struct start *start, int result)
 {
-    PASSED(given);
-    char *const *variables = pass_variables(given, path, words, passed, texts);
-    struct child *child = becomes(path);
-    return has_failed(child, REAL(execve)(path, words, variables));
+    if (start->record)
+        start->record->error = (uint32_t)errno;
+    spare_release(start->room);
+    return result;
+}
+
+static struct start start_of_path(const char *path, char *const *words, char *const *given)
+{
+    return (struct start){.name = path, .within = AT_FDCWD, .words = words, .given = given};
 }
 
 static int program_execve(const char *path, char *const *words, char *const *given)
 {
-    return become(path, words, given);
+    struct start start = start_of_path(path, words, given);
+    start.is_exec = true;
+    begin_start(&start);
+    return end_exec(&start, REAL(execve)(path, words, start.variables));
 }
 
 static int program_execv(const char *path, char *const *words)
 {
-    return become(path, words, environ);
+    return program_execve(path, words, environ);
 }
 
 static int program_execvpe(const char *name, char *const *words, char *const *given)
 {
-    char found[PATH_BYTES];
-    PASSED(given);
-    const char *path = program_find(name, found) ? found : NULL;
-    char *const *variables = pass_variables(given, path, words, passed, texts);
-    struct child *child = path ? becomes(path) : NULL;
-    return has_failed(child, REAL(execvpe)(name, words, variables));
+    struct start start = start_of_path(name, words, given);
+    start.is_exec = start.is_searched = true;
+    begin_start(&start);
+    return end_exec(&start, REAL(execvpe)(name, words, start.variables));
 }
 
 static int program_execvp(const char *name, char *const *words)
@@ -203,25 +291,16 @@ static int program_execvp(const char *name, char *const *words)
 
 static int program_execveat(int within, const char *name, char *const *words, char *const *given, int flags)
 {
-    char path[PATH_BYTES];
-    PASSED(given);
-    if (*name == '/' || within == AT_FDCWD)
-        snprintf(path, sizeof path, "%s", name);
-    else
-        snprintf(path, sizeof path, *name ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", within, name);
-    char *const *variables = pass_variables(given, path, words, passed, texts);
-    struct child *child = becomes(path);
-    return has_failed(child, REAL(execveat)(within, name, words, variables, flags));
+    struct start start = {.name = name, .within = within, .is_exec = true, .words = words, .given = given};
+    begin_start(&start);
+    return end_exec(&start, REAL(execveat)(within, name, words, start.variables, flags));
 }
 
 static int program_fexecve(int number, char *const *words, char *const *given)
 {
-    char path[64];
-    PASSED(given);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", number);
-    char *const *variables = pass_variables(given, path, words, passed, texts);
-    struct child *child = becomes(path);
-    return has_failed(child, REAL(fexecve)(number, words, variables));
+    struct start start = {.name = "", .within = number, .is_exec = true, .words = words, .given = given};
+    begin_start(&start);
+    return end_exec(&start, REAL(fexecve)(number, words, start.variables));
 }
 
 /* The words of a function that has them as arguments, ended by NULL. */
@@ -250,7 +329,7 @@ static int program_execl(const char *path, const char *first, ...)
 {
     WORDS(first);
     WORDS_END();
-    return become(path, words, environ);
+    return program_execve(path, words, environ);
 }
 
 static int program_execlp(const char *name, const char *first, ...)
@@ -265,7 +344,7 @@ static int program_execle(const char *path, const char *first, ...)
     WORDS(first);
     char *const *given = va_arg(more, char *const *);
     WORDS_END();
-    return become(path, words, given);
+    return program_execve(path, words, given);
 }
 
 /* --- spawn */
@@ -273,66 +352,102 @@ static int program_execle(const char *path, const char *first, ...)
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,
                            char *const *);
 
-static int spawn(spawn_function *native, const char *path, pid_t *wanted, const char *name,
-                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how, char *const *words,
-                 char *const *given)
+static void add_start(void *data)
+{
+    struct start *start = data;
+    if (is_readable_text(start->name))
+        starts(&start->child, start->path ? start->path : start->name);
+}
+
+static void end_start(struct start *start)
+{
+    int saved = errno;
+    if (start->room)
+        spare_run(start->room, add_start, start);
+    spare_release(start->room);
+    errno = saved;
+}
+
+static int spawn(spawn_function *native, struct start *start, pid_t *wanted, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *how)
 {
     pid_t pid = 0, *place = wanted ? wanted : &pid;
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SPAWN};
-    PASSED(given);
-    int failed = native(place, name, actions, how, words, pass_variables(given, path, words, passed, texts));
-    child.error = (uint32_t)failed;
-    child.pid = failed ? 0 : (uint32_t)*place;
-    starts(&child, path ? path : name);
+    start->child = (struct child){.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SPAWN};
+    begin_start(start);
+    int failed = native(place, start->name, actions, how, start->words, start->variables);
+    start->child.error = (uint32_t)failed;
+    start->child.pid = failed ? 0 : (uint32_t)*place;
+    end_start(start);
     return failed;
 }
 
 static int program_posix_spawn(pid_t *wanted, const char *path, const posix_spawn_file_actions_t *actions,
                                const posix_spawnattr_t *how, char *const *words, char *const *given)
 {
-    return spawn(NATIVE(posix_spawn), path, wanted, path, actions, how, words, given);
+    struct start start = start_of_path(path, words, given);
+    return spawn(NATIVE(posix_spawn), &start, wanted, actions, how);
 }
 
 static int program_posix_spawnp(pid_t *wanted, const char *name, const posix_spawn_file_actions_t *actions,
                                 const posix_spawnattr_t *how, char *const *words, char *const *given)
 {
-    char found[PATH_BYTES];
-    return spawn(NATIVE(posix_spawnp), program_find(name, found) ? found : NULL, wanted, name, actions, how, words, given);
+    struct start start = start_of_path(name, words, given);
+    start.is_searched = true;
+    return spawn(NATIVE(posix_spawnp), &start, wanted, actions, how);
 }
 
 /* --- shells, which get the process's own environment */
 
-static const char shell[] = "/bin/sh";
 static char *const shell_words[] = {"sh", "-c", NULL};
+
+static void prepare_shell(void *data)
+{
+    struct start *start = data;
+    start->record = starts(&start->child, start->name);
+    start->variables = pass_variables(start->given, start->name, start->words, &start->room->passed);
+}
+
+/* The environment that was there before; what the program puts in its place meanwhile stays. */
+static struct start begin_shell(void)
+{
+    struct start start = start_of_path("/bin/sh", shell_words, environ);
+    int saved = errno;
+    start.child = (struct child){.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL};
+    start.variables = environ;
+    start.room = spare_take();
+    if (start.room)
+        spare_run(start.room, prepare_shell, &start);
+    environ = (char **)(size_t)start.variables;
+    errno = saved;
+    return start;
+}
+
+static void end_shell(struct start *start)
+{
+    if (environ == start->variables)
+        environ = (char **)(size_t)start->given;
+    spare_release(start->room);
+}
 
 static int program_system(const char *command)
 {
     if (!command)
         return NATIVE(system)(command);
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL}, *record = starts(&child, shell);
-    char **before = environ;
-    PASSED(before);
-    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, texts);
+    struct start start = begin_shell();
     waits();
     int status = NATIVE(system)(command), saved = errno;
-    if (environ == ours)
-        environ = before;
-    if (record)
-        child_ended(record, status, clock_ns(CLOCK_MONOTONIC));
+    if (start.record)
+        child_ended(start.record, status, clock_ns(CLOCK_MONOTONIC));
+    end_shell(&start);
     errno = saved;
     return status;
 }
 
 static FILE *program_popen(const char *command, const char *mode)
 {
-    struct child child = {.start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL};
-    char **before = environ;
-    PASSED(before);
-    starts(&child, shell);
-    char **ours = environ = (char **)(size_t)pass_variables(before, shell, shell_words, passed, texts);
+    struct start start = begin_shell();
     FILE *pipe = NATIVE(popen)(command, mode);
-    if (environ == ours)
-        environ = before;
+    end_shell(&start);
     return pipe;
 }
 
@@ -391,7 +506,7 @@ static int program_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 static void ends(int status)
 {
     if (!is_borrowed())
-        recorder_end(status & 0xff);
+        spare_call(end_recording, &status);
 }
 
 static void program__exit(int status)
