@@ -120,7 +120,7 @@ def _cold(environments: Environments, experiments: Path, words: Sequence[str]) -
 def _report(environments: Environments, experiments: Path, words: Sequence[str]) -> Took:
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     command = [str(environments.with_interpose), "-m", "interpose", "report", f"{experiments}/*.er", *words]
-    subprocess.run(command, env=_variables(environments), stdout=subprocess.DEVNULL, check=True)
+    _run(environments, command, subprocess.DEVNULL)
     after, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begin
     return Took(wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
@@ -129,8 +129,13 @@ def _on_cluster(environments: Environments, experiments: Path, workers: int) -> 
     program = environments.directory / "cluster.py"
     program.write_text(_CLUSTER)
     command = [str(environments.with_interpose), str(program), str(workers), f"{experiments}/*.er", *KINDS]
-    done = subprocess.run(command, env=_variables(environments), stdout=subprocess.PIPE, text=True, check=True)
-    return float(done.stdout.split()[-1])
+    return float(_run(environments, command, subprocess.PIPE).stdout.split()[-1])
+
+
+def _run(environments: Environments, command: Sequence[str], out: int) -> subprocess.CompletedProcess[str]:
+    """Run a command where no checkout is: Python would import that, and not what is installed."""
+    variables, place = _variables(environments), environments.directory
+    return subprocess.run(command, env=variables, cwd=place, stdout=out, text=True, check=True)
 
 
 def _variables(environments: Environments) -> dict[str, str]:

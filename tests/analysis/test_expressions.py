@@ -277,7 +277,8 @@ def test_help_tells_every_token_function_and_operator(place, capsys):
 def test_filters_that_are_shown_can_be_read(tmp_path):
     pages = [(TOP / page).read_text(encoding="utf-8") for page in ("docs/commands.md", "docs/filters.md")]
 
-    shown = [text for page in pages for text in re.findall(r'--filter "(.+?)"', page)]
+    # What a comment says is run, and its output is in the page: a filter that is refused.
+    shown = [text for page in pages for text in re.findall(r'--filter "(.+?)"', re.sub(r"<!--.*?-->", "", page))]
 
     assert len(shown) > 4
     assert all(Filter(text, shop(tmp_path / "t.1.er")).names for text in shown)
