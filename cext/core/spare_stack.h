@@ -8,7 +8,7 @@
 
 enum { SPARE_BYTES = 256 * 1024, SPARE_STACK_BYTES = 128 * 1024 };
 
-/* A start: SPARE_BYTES - SPARE_STACK_BYTES for the caller's use, and after them the stack; NULL if there is no memory. A child in
+/* It begins with SPARE_BYTES - SPARE_STACK_BYTES for the caller's use, all zero at first; the stack follows. NULL if there is none. A child in
    its parent's memory (vfork) gets what the thread keeps for that, because it leaves it behind. errno stays as it is. */
 VISIBLE void *spare_take(void);
 VISIBLE void spare_release(void *memory);

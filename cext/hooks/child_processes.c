@@ -13,6 +13,7 @@
 #include "core/preload.h"
 #include "core/program_name.h"
 #include "core/recorder.h"
+#include "core/spare_stack.h"
 #include "cpython/sites.h"
 #include "hooks/call_result.h"
 #include "hooks/descriptors.h"
@@ -34,69 +35,79 @@ static bool copy_path(PyObject *path, char text[PATH_BYTES])
     return fits;
 }
 
-static void name_program(struct child *child, const char *path)
+/* What a child's name is worked out from, in memory of our own: the thread's stack may be small. */
+struct naming {
+    struct child *child;
+    bool is_searched;
+    char text[PATH_BYTES]; /* empty: it is unknown */
+    char found[PATH_BYTES], relative[PATH_BYTES], given[PATH_BYTES];
+};
+
+static void name_program(void *data)
 {
+    struct naming *naming = data;
+    struct child *child = naming->child;
+    const char *path = naming->is_searched && program_find(naming->text, naming->found) ? naming->found : naming->text;
     enum reason reason = program_reason(path);
     const char *why = preload_follows(reason) ? NULL : reason_words(reason);
     child->command = program_intern(path);
     child->why = why ? intern_literal(why) : 0;
 }
 
-static void name_by_path(struct child *child, PyObject *path)
+/* A relative path begins where the child does. */
+static bool copy_path_from(PyObject *path, PyObject *directory, struct naming *naming)
 {
-    char text[PATH_BYTES];
-    if (copy_path(path, text))
-        name_program(child, text);
+    char *text = naming->text;
+    if (!copy_path(path, text) || text[0] == '/' || !directory || directory == Py_None)
+        return path && text[0];
+    memcpy(naming->relative, text, sizeof naming->relative);
+    return copy_path(directory, naming->given) && absolute_path(naming->given, naming->relative, text);
+}
+
+static void take_paths(struct naming *naming, PyObject *paths, PyObject *directory)
+{
+    for (Py_ssize_t index = 0; index < count_of(paths); index++)
+        if (copy_path_from(PyTuple_GET_ITEM(paths, index), directory, naming) && program_is_there(naming->text))
+            break;
 }
 
 /* An open file is run under its number. */
-static void name_by_descriptor(struct child *child, const struct call *call)
+static void take_name(struct naming *naming, const struct call *call)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", call->descriptor);
-    name_program(child, path);
-    child->command = call->span.detail;
-}
-
-static void name_by_search(struct child *child, PyObject *name)
-{
-    char text[PATH_BYTES], path[PATH_BYTES];
-    if (copy_path(name, text))
-        name_program(child, program_find(text, path) ? path : text);
-}
-
-/* A relative path begins where the child does. */
-static bool copy_path_from(PyObject *path, PyObject *directory, char text[PATH_BYTES])
-{
-    char relative[PATH_BYTES], given[PATH_BYTES];
-    if (!copy_path(path, text) || text[0] == '/' || !directory || directory == Py_None)
-        return path && text[0];
-    memcpy(relative, text, sizeof relative);
-    return copy_path(directory, given) && absolute_path(given, relative, text);
-}
-
-static void name_by_paths(struct child *child, PyObject *paths, PyObject *directory)
-{
-    char text[PATH_BYTES] = "";
-    for (Py_ssize_t index = 0; index < count_of(paths); index++)
-        if (copy_path_from(PyTuple_GET_ITEM(paths, index), directory, text) && program_is_there(text))
-            break;
-    if (text[0])
-        name_program(child, text);
+    naming->is_searched = call->slot->effect == EFFECT_search;
+    if (call->slot->effect == EFFECT_fork_exec)
+        take_paths(naming, argument_of(call, 1), argument_of(call, 4));
+    else if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
+        snprintf(naming->text, PATH_BYTES, "/proc/self/fd/%d", call->descriptor);
+    else if (!copy_path(argument_of(call, 0), naming->text))
+        naming->text[0] = 0;
 }
 
 static void name_spawned(struct child *child, const struct call *call)
 {
     struct reading begin = own_begin(current_thread);
-    if (call->slot->effect == EFFECT_fork_exec)
-        name_by_paths(child, argument_of(call, 1), argument_of(call, 4));
-    else if (call->slot->effect == EFFECT_search)
-        name_by_search(child, argument_of(call, 0));
-    else if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
-        name_by_descriptor(child, call);
-    else
-        name_by_path(child, argument_of(call, 0));
+    struct naming *naming = spare_take();
+    if (naming) {
+        naming->child = child;
+        take_name(naming, call);
+        if (naming->text[0])
+            spare_run(naming, name_program, naming);
+        if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
+            child->command = call->span.detail;
+        spare_release(naming);
+    }
     own_end(current_thread, begin);
+}
+
+static void name_shell(struct child *child)
+{
+    struct naming *naming = spare_take();
+    if (!naming)
+        return;
+    naming->child = child;
+    strcpy(naming->text, "/bin/sh");
+    spare_run(naming, name_program, naming);
+    spare_release(naming);
 }
 
 /* The environment that the program is given; NULL if that is not known. */
@@ -130,7 +141,7 @@ void starts_shell(struct call *call)
 {
     struct child child = {
         .start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_SHELL, .stack = stack_here(PyThreadState_Get())};
-    name_program(&child, "/bin/sh");
+    name_shell(&child);
     children_waited_for();
     call->child = recorder_starts(&child);
 }

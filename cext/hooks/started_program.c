@@ -7,6 +7,7 @@
 #include "core/open_file.h"
 #include "core/preload.h"
 #include "core/program.h"
+#include "core/spare_stack.h"
 #include "cpython/attributes.h"
 #include "hooks/environment_copies.h"
 #include "hooks/object_descriptor.h"
@@ -14,14 +15,15 @@
 
 enum { PROGRAM_WORDS = 32 };
 
-/* The program's path, and its name and the beginning of its words, as they are given to exec. What begins in a directory
-   is made to begin at the root: the child may have another one than we. */
+/* The program's path, and its name and the beginning of its words, as they are given to exec; in memory of our own, for the
+   thread's stack may be small. What begins in a directory is made to begin at the root: the child may have another one than we. */
 struct program_words {
     PyObject *kept[PROGRAM_WORDS + 1]; /* what the texts are of */
     const char *words[PROGRAM_WORDS + 1];
     int count;
     const char *directory; /* where the child begins; NULL: here */
-    char path[PATH_BYTES], name[PATH_BYTES];
+    bool has_our_path, is_needed;
+    char path[PATH_BYTES], name[PATH_BYTES], found[PATH_BYTES];
 };
 
 static void forget_words(struct program_words *program)
@@ -85,14 +87,13 @@ static bool take_open_file(struct program_words *program, int number)
 
 static bool take_path(struct program_words *program, const struct slot *slot, PyObject *given)
 {
-    char found[PATH_BYTES];
     if (slot->passes == PASSES_list)
         return take_first(program, given);
     if (PyLong_CheckExact(given))
         return take_open_file(program, descriptor_of_number(given));
     const char *path = keep_text(program, given);
     if (path && slot->passes == PASSES_search && !strchr(path, '/'))
-        path = program_find(path, found) ? found : NULL;
+        path = program_find(path, program->found) ? program->found : NULL;
     return path && absolute_path(NULL, path, program->path);
 }
 
@@ -119,15 +120,33 @@ static bool take_program(struct program_words *program, const struct slot *slot,
            take_words(program, items[!listed]) && take_name(program);
 }
 
+static void look(void *data)
+{
+    struct program_words *program = data;
+    program->is_needed = preload_is_needed(program->path, program->words, program->has_our_path);
+}
+
+static void look_at_shell(void *is_needed)
+{
+    *(bool *)is_needed = preload_is_needed("/bin/sh", (const char *const[]){"sh", NULL}, true);
+}
+
 bool program_needs_preload(const struct slot *slot, PyObject *const *items, Py_ssize_t count, PyObject *environment)
 {
-    struct program_words program = {.count = 0};
+    bool is_needed = false;
     if (slot->passes == PASSES_shell)
-        return preload_is_needed("/bin/sh", (const char *const[]){"sh", NULL}, true);
-    if (count < (slot->passes == PASSES_list ? 5 : 2))
+        spare_call(look_at_shell, &is_needed);
+    if (slot->passes == PASSES_shell || count < (slot->passes == PASSES_list ? 5 : 2))
+        return is_needed;
+    struct program_words *program = spare_take();
+    if (!program)
         return false;
-    bool needed = take_program(&program, slot, items) &&
-                  preload_is_needed(program.path, program.words, has_our_path(environment));
-    forget_words(&program);
-    return needed;
+    if (take_program(program, slot, items)) {
+        program->has_our_path = has_our_path(environment);
+        spare_run(program, look, program);
+    }
+    is_needed = program->is_needed;
+    forget_words(program);
+    spare_release(program);
+    return is_needed;
 }

@@ -157,3 +157,35 @@ def test_pointers_that_the_kernel_refuses_are_not_read(outcomes):
 
     assert recorded == plain
     assert plain[0].count("\n") == 17
+
+
+STARTS_IN_PYTHON = """
+import os, subprocess, sys, threading
+def starts():
+    own = [sys.executable, "-c", "pass"]
+    ends.append(subprocess.run(own, executable=own[0], cwd="/", env={}).returncode)
+    ends.append(os.waitpid(os.posix_spawnp(own[0], own, os.environ), 0)[1])
+    ends.append(os.waitpid(os.posix_spawnp("true", ["true"], os.environ), 0)[1])
+    ends.append(os.system("true"))
+    child = os.fork()
+    if not child:
+        os.execvp("true", ["true"])
+    ends.append(os.waitpid(child, 0)[1])
+ends = []
+threading.stack_size(32768)
+thread = threading.Thread(target=starts)
+thread.start()
+thread.join()
+print(ends)
+"""
+
+
+@pytest.mark.parametrize("recorded", ["calls", "calls,native"])
+def test_a_small_stack_is_enough_to_start_a_program_from_python(traced, recorded):
+    plain = traced(STARTS_IN_PYTHON, INTERPOSE="0")
+    if plain.returncode:
+        pytest.skip("such a stack is too small for this Python")
+
+    done = traced(STARTS_IN_PYTHON, INTERPOSE=recorded)
+
+    assert done.stdout == plain.stdout == "[0, 0, 0, 0, 0]\n"
