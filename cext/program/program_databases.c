@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "program/program_databases.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -119,12 +120,14 @@ static uint32_t failed_reply(const void *reply)
         struct native_call call; \
         bool begun = BEGIN(name, subject); \
         returns result = ((type *)databases[DATABASE_##name].real)arguments; \
+        int saved = errno; \
         if (begun) { \
             after; \
             call.failed = call.span.thread ? (error) : 0; \
             native_end(&call, (moved), 0); \
         } \
         of; \
+        errno = saved; \
         return result; \
     }
 
@@ -227,11 +230,13 @@ static void *program_redisCommand(void *on, text format, ...)
     bool begun = BEGIN(redisCommand, format);
     va_start(values, format);
     void *reply = TELL(redisvCommand, on, format, values);
+    int saved = errno;
     va_end(values);
     if (begun) {
         call.failed = call.span.thread ? failed_reply(reply) : 0;
         native_end(&call, 0, 0);
     }
+    errno = saved;
     return reply;
 }
 

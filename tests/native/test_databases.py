@@ -316,3 +316,33 @@ int main(void)
 
     assert done.returncode == 3
     assert [call[3] for call in calls_in(work)] == ["", "error"]
+
+
+def test_errno_is_as_the_library_left_it(interpose, work, built):
+    # What tells of an error may change errno: the program did not call it.
+    source = """
+#include <errno.h>
+#include <stdarg.h>
+void *PQexec(void *on, const char *sql) { errno = 5; return "failed"; }
+int PQresultStatus(const void *result) { errno = 1; return 7; }
+char *PQresultErrorField(const void *result, int field) { errno = 1; return "42P01"; }
+int mysql_query(void *on, const char *sql) { errno = 6; return 1; }
+unsigned mysql_errno(void *on) { errno = 1; return 1146; }
+"""
+    (work / "library.c").write_text(source)
+    words = ["gcc", "-w", "-shared", "-fPIC", "-o", work / "liberrors.so", work / "library.c"]
+    subprocess.run(words, check=True, capture_output=True)
+    source = """
+#include <errno.h>
+void *PQexec(void *, const char *);
+int mysql_query(void *, const char *);
+int main(void)
+{
+    int first = (PQexec("on", "select 1"), errno), second = (mysql_query("on", "select 1"), errno);
+    return 10 * first + second;
+}
+"""
+    done = interpose("run", built(source, f"{work}/liberrors.so"))
+
+    assert done.returncode == 56
+    assert [call[3] for call in calls_in(work)] == ["SQLSTATE 42P01", "error 1146"]
