@@ -74,6 +74,15 @@ QUICK = ["-O1", "-foptimize-sibling-calls"]
 # Except these: they read every event of an experiment.
 THOROUGH = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
 
+# What recorded calls of C run, on a stack that may be small; what needs more has cext/core/spare_stack.c for it.
+ON_ANY_STACK = (
+    "cext/native/",
+    *(f"cext/core/{name}.c" for name in ("detail_levels", "program_name", "readable", "spans", "spare_stack")),
+    "cext/hooks/descriptors.c",
+    *(f"cext/program/{name}.c" for name in ("passed_variables", "program_children", "program_databases")),
+)
+SMALL_FRAMES = "-Wframe-larger-than=1024"
+
 KINDS_FILE = os.path.join("interpose", "kinds.py")
 
 NO_COMPILER = (
@@ -232,7 +241,8 @@ class BuildExt(build_ext):
         flags = [flag for flag in ext.extra_compile_args if flag not in (*GENERATED, *QUICK)]
         for source in ext.sources:
             if source.startswith("cext") and source not in self.compiled:  # several extensions may have it
-                self.compiled[source] = self.compile(ext, source, flags)
+                small = [SMALL_FRAMES] if source.startswith(ON_ANY_STACK) else []
+                self.compiled[source] = self.compile(ext, source, [*flags, *small])
         return [self.compiled[source] for source in ext.sources if source.startswith("cext")]
 
     def compile_generated(self, ext):

@@ -166,10 +166,18 @@ static void charge_detail(void)
         thread_charge_own(thread, detail_ns, detail_ns);
 }
 
+/* As long as the text is: the stack may be small. */
+static uint32_t intern_changed(enum kind kind, enum how_much how_much, const char *text, size_t bytes)
+{
+    char left[bytes + 1];
+    size_t length = how_much == KEEP_shape ? argument_shape(kind, text, bytes, left)
+                                           : argument_normalise(kind, text, bytes, left);
+    return detail_intern(left, length);
+}
+
 uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
 {
     charge_detail();
-    char left[ARGUMENT_BYTES];
     enum how_much how_much = arguments_kept(kind);
     if (how_much == KEEP_nothing)
         return 0;
@@ -178,8 +186,5 @@ uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
         return detail_intern(text, bytes);
     if (kind == KIND_process)
         return intern_name(text, bytes);
-    bytes = bytes < sizeof left ? bytes : sizeof left;
-    size_t length = how_much == KEEP_shape ? argument_shape(kind, text, bytes, left)
-                                           : argument_normalise(kind, text, bytes, left);
-    return detail_intern(left, length);
+    return intern_changed(kind, how_much, text, bytes < ARGUMENT_BYTES ? bytes : ARGUMENT_BYTES);
 }

@@ -99,20 +99,39 @@ static void learn_socket(struct descriptor *known, int number)
         known->name = intern_literal("<socket>");
 }
 
-/* Its path, or its type if it has none: `<pipe>`, `<eventpoll>`. */
-static uint32_t intern_link(int number)
+/* Of what has no path: `<pipe>`, `<eventpoll>`. */
+static uint32_t intern_type(char *text)
 {
-    char link[64], text[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
-    ssize_t bytes = readlink(link, text, sizeof text - 1);
-    if (bytes <= 0)
-        return detail_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
-    text[bytes] = 0;
-    if (text[0] == '/')
-        return argument_intern(KIND_file, text, (size_t)bytes);
+    char type[64];
     char *named = strncmp(text, "anon_inode:", 11) == 0 ? text + 11 + (text[11] == '[') : text;
     named[strcspn(named, ":]")] = 0;
-    return detail_intern(link, (size_t)snprintf(link, sizeof link, "<%.40s>", named));
+    return detail_intern(type, (size_t)snprintf(type, sizeof type, "<%.40s>", named));
+}
+
+/* Its path, or its type if it has none. False if there is not room for it. */
+static __attribute__((noinline)) bool intern_link_in(size_t room, int number, uint32_t *detail)
+{
+    char link[64], text[room];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    ssize_t bytes = readlink(link, text, room - 1);
+    if (bytes == (ssize_t)room - 1)
+        return false;
+    text[bytes < 0 ? 0 : bytes] = 0;
+    if (bytes <= 0)
+        *detail = detail_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
+    else
+        *detail = text[0] == '/' ? argument_intern(KIND_file, text, (size_t)bytes) : intern_type(text);
+    return true;
+}
+
+/* The stack may be small, and few paths are long. */
+static uint32_t intern_link(int number)
+{
+    enum { ORDINARY_BYTES = 256, LONGEST_BYTES = 4096 + 1 };
+    uint32_t detail = 0;
+    if (!intern_link_in(ORDINARY_BYTES, number, &detail))
+        intern_link_in(LONGEST_BYTES, number, &detail);
+    return detail;
 }
 
 static void learn(struct descriptor *known, int number)

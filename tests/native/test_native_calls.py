@@ -121,6 +121,22 @@ def test_what_is_transferred_and_from_where_is_told(native):
     assert told == [("/etc/hostname", ""), ("/no/such", "ENOENT")]
 
 
+def test_a_descriptor_of_a_long_path_has_all_of_it(native):
+    done = native(
+        """
+path = "/".join([os.getcwd(), *["long" * 30] * 3])
+os.makedirs(path)
+with open(path + "/text", "w+b") as file:
+    file.write(b"x")
+    file.seek(0)
+    calls.reads(file.fileno(), 1)
+print(path)
+"""
+    )
+
+    assert f"{done.stdout.strip()}/text" in details(done, "read")
+
+
 def test_a_path_is_kept_as_the_settings_have_it(native):
     done = native('calls.open_and_close(b"/etc/hostname")\n', INTERPOSE_ARGUMENTS="file=shape")
 

@@ -53,6 +53,12 @@ static int status = -1;
 static int becomes(void *nothing)
 {
     (void)nothing;
+    if (!strcmp(how, "cloned-reading")) {
+        char byte;
+        int number = open("/dev/zero", O_RDONLY);
+        if (number < 0 || read(number, &byte, 1) != 1 || access("/dev/null", R_OK) || close(number))
+            return 8;
+    }
     if (!strcmp(how, "execvp") || !strcmp(how, "cloned-execvp"))
         execvp("true", words);
     execve("/bin/true", words, environ);
@@ -93,7 +99,7 @@ int main(int count, char **given)
 }
 """
 IN_THREADS = ("posix_spawn", "posix_spawnp", "fork", "execvp", "vfork")
-CLONED = ("cloned", "cloned-execvp", "cloned-shared")
+CLONED = ("cloned", "cloned-execvp", "cloned-reading", "cloned-shared")
 
 
 def test_a_small_stack_is_enough_to_start_a_program(outcomes):
