@@ -2,6 +2,7 @@
 #include "core/spare_stack.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include "core/session.h"
 #include "core/threads.h"
 
-/* With what unwinds a stack told where the caller's is: a thread may be cancelled in it. */
+/* What unwinds or shows a stack is told where the caller's is. */
 void interpose_call_on(void *about, void (*does)(void *), void *top);
 
 #if defined(__x86_64__)
@@ -87,10 +88,13 @@ void spare_release(void *memory)
     errno = saved;
 }
 
-/* The thread may be known only now. */
+/* What opens files is where a thread can be cancelled, and what starts a program is not. The thread may be known only now. */
 void spare_run(void *memory, void (*does)(void *), void *about)
 {
+    int cancels;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     interpose_call_on(about, does, (char *)memory + SPARE_BYTES);
+    pthread_setcancelstate(cancels, &cancels);
     if (current_thread && !current_thread->lent && is_borrowed())
         current_thread->lent = memory;
 }

@@ -165,6 +165,41 @@ def test_pointers_that_the_kernel_refuses_are_not_read(outcomes):
     assert plain[0].count("\n") == 17
 
 
+CANCELLED = """
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <unistd.h>
+extern char **environ;
+static void *starts(void *nothing)
+{
+    char *words[] = {"true", 0};
+    pid_t child;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, 0);
+    pthread_cancel(pthread_self());
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, 0);
+    puts(posix_spawn(&child, "/bin/true", 0, 0, words, environ) ? "failed" : "started");
+    pthread_testcancel();
+    return nothing;
+}
+int main(void)
+{
+    pthread_t thread;
+    void *result;
+    setvbuf(stdout, 0, _IOFBF, BUFSIZ);
+    pthread_create(&thread, 0, starts, 0);
+    pthread_join(thread, &result);
+    return puts(result == PTHREAD_CANCELED ? "cancelled" : "ended") < 0;
+}
+"""
+
+
+def test_a_thread_is_not_cancelled_where_it_starts_a_program(outcomes):
+    plain, recorded, _ = outcomes(CANCELLED, "")
+
+    assert recorded == plain == ["started\ncancelled\n"]
+
+
 STARTS_IN_PYTHON = """
 import os, subprocess, sys, threading
 def starts():
