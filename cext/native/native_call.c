@@ -172,16 +172,18 @@ static uint32_t statement_of_native(enum dialect dialect, struct native_statemen
     return statement->detail;
 }
 
-/* What was read by a call that succeeded can be read; one that failed may have refused it unread. */
-static bool can_be_read(const char *text, int error)
+/* What was read by a call that succeeded can be read, as can the path of what does not exist; other calls may have refused it
+   unread. */
+static bool can_be_read(const struct slot *slot, const char *text, int error)
 {
-    return text && (!error || readable_length(text, LONGEST_STATEMENT) >= 0);
+    bool was_read = !error || (error == ENOENT && slot->detail == DETAIL_path);
+    return text && (was_read || readable_length(text, LONGEST_STATEMENT) >= 0);
 }
 
 static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
 {
     const char *text = (const char *)subject;
-    if (!can_be_read(text, error))
+    if (!can_be_read(slot, text, error))
         return 0;
     if (slot->detail == DETAIL_path)
         return argument_intern(KIND_file, text, strlen(text));

@@ -185,7 +185,7 @@ int main(int count, char **words)
     };
     struct sock_fprog program = {4, filter};
     if (count > 1)
-        return printf("%d\\n", open("/missing", O_RDONLY)) < 0;
+        return printf("%d\\n", open("/dev/null", O_RDONLY | O_DIRECTORY)) < 0;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     execl(words[0], words[0], "opens", NULL);
