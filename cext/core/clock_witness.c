@@ -2,14 +2,14 @@
 #define _GNU_SOURCE
 #include "core/clock_witness.h"
 
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/call_filter.h"
 
 enum { DESCRIPTORS = 64 };
 
@@ -105,21 +105,6 @@ bool witness_rseq_begin(struct clock *clock)
 
 /* --- a software perf event on the thread itself: the lock word of its page grows at every context switch */
 
-static bool seccomp_filters_this_process(void)
-{
-    char status[4096];
-    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return true;
-    ssize_t got = read(file, status, sizeof status - 1);
-    close(file);
-    if (got <= 0)
-        return true;
-    status[got] = 0;
-    const char *line = strstr(status, "\nSeccomp:\t");
-    return line && line[10] != '0';
-}
-
 bool witness_perf_begin(struct clock *clock)
 {
     struct perf_event_attr attributes = {
@@ -129,7 +114,7 @@ bool witness_perf_begin(struct clock *clock)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
-    if (seccomp_filters_this_process())
+    if (calls_are_filtered())
         return false;
     int file = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (file < 0)

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/call_filter.h"
 #include "core/open_file.h"
 #include "core/recorder.h"
 #include "core/session.h"
@@ -39,21 +40,6 @@ void monitor_prepare(const char *with, const char *path)
 
 /* --- whether one may be started */
 
-/* Under a filter the calls that are needed may be answered by a signal that kills. */
-static bool is_filtered(void)
-{
-    char text[4096];
-    int opened = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    ssize_t got = opened < 0 ? -1 : read(opened, text, sizeof text - 1);
-    if (opened >= 0)
-        close(opened);
-    if (got <= 0)
-        return true;
-    text[got] = 0;
-    const char *line = strstr(text, "\nSeccomp:");
-    return line && line[strlen("\nSeccomp:") + strspn(line + strlen("\nSeccomp:"), " \t")] != '0';
-}
-
 /* Orphans below a subreaper become its children, of the ordinary type. */
 static bool is_subreaper(void)
 {
@@ -64,7 +50,7 @@ static bool is_subreaper(void)
 static bool may_start(void)
 {
     return interpreter[0] && getpid() != 1 && geteuid() == getuid() && getegid() == getgid() && !is_subreaper() &&
-           !is_filtered();
+           !calls_are_filtered();
 }
 
 /* 0 if nobody has the lock by which an experiment is watched, and it belongs to the user; EBUSY if somebody has. */

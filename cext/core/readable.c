@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "core/call_filter.h"
+
 enum { LEAST_PAGE_BYTES = 4096, KNOWN_PAGES = 16 };
 
 /* Pages that were found readable. */
@@ -14,6 +16,18 @@ struct pages {
     uintptr_t known[KNOWN_PAGES];
     bool is_refused; /* the kernel does not look */
 };
+
+/* One that the program sets itself ends the recording (program/program_children.c). */
+static bool may_ask(void)
+{
+    static uint32_t known; /* 1: no, 2: yes */
+    uint32_t may = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!may) {
+        may = calls_are_filtered() ? 1 : 2;
+        __atomic_store_n(&known, may, __ATOMIC_RELAXED);
+    }
+    return may == 2;
+}
 
 static bool is_readable_page(struct pages *pages, const void *place)
 {
@@ -24,8 +38,8 @@ static bool is_readable_page(struct pages *pages, const void *place)
         return false;
     if (*known == page)
         return true;
-    bool is_readable = process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
-    pages->is_refused |= !is_readable && errno != EFAULT;
+    bool may = may_ask(), is_readable = may && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+    pages->is_refused |= !may || (!is_readable && errno != EFAULT);
     *known = is_readable ? page : 0;
     return is_readable;
 }

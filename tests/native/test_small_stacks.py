@@ -165,6 +165,40 @@ def test_pointers_that_the_kernel_refuses_are_not_read(outcomes):
     assert plain[0].count("\n") == 17
 
 
+FILTERED = """
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    if (count > 1)
+        return printf("%d\\n", open("/missing", O_RDONLY)) < 0;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    execl(words[0], words[0], "opens", NULL);
+}
+"""
+
+
+def test_one_under_a_filter_of_system_calls_makes_none_of_ours_for_it(outcomes):
+    plain, recorded, _ = outcomes(FILTERED, "")
+
+    assert recorded == plain == ["-1\n"]
+
+
 CANCELLED = """
 #include <pthread.h>
 #include <spawn.h>
