@@ -8,9 +8,9 @@ from interpose.analysis.partial import reductions
 from interpose.analysis.partial.partial import Reduction
 from interpose.reports.screen import many, profiled
 
-SCREEN, PROFILE = "screen", "profile"
+SCREEN = "screen"
 REDUCTIONS: dict[str, Reduction[Any]] = {
     **reductions.REDUCTIONS,
     SCREEN: many.SCREEN,
-    PROFILE: profiled.PROFILE,
+    profiled.NAME: profiled.PROFILE,
 }

@@ -26,6 +26,7 @@ from interpose.analysis.transactions.response_times import TransactionsPart
 from interpose.experiments.metadata.map import Collector
 from interpose.reports.screen.state import command_line
 
+NAME = "profile"  # of this reduction
 SLICES = 10
 NOTES = 10  # as many of line trace are kept, each once
 NO_SPENT = Spent()
@@ -138,7 +139,7 @@ _OF_CALLS = {RESOURCES, SERVICES, PROCEDURES}  # what needs the tree of calls
 
 def question(needs: Iterable[str], slices: int) -> Question:
     """The question for these parts of a profile, with so many slices of time."""
-    return Question("profile", options=(str(slices), *sorted(set(needs))))
+    return Question(NAME, options=(str(slices), *sorted(set(needs))))
 
 
 def reduced(analysis: Analysis, asked: Question) -> ProfilePart:
