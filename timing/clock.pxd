@@ -8,7 +8,11 @@ cdef extern from "core/clock.h" nogil:
     struct reading:
         uint64_t wall_ns
         uint64_t cpu_ns
+    struct tick_rate:
+        uint64_t known
+        uint64_t measured
     struct c_clock "clock":
+        tick_rate rate
         uint32_t kind
         uint64_t syncs
         uint64_t behind_ns

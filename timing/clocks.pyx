@@ -56,6 +56,10 @@ cdef class Clock:
         """Put the believed CPU time of the thread ahead by this many nanoseconds, as after stolen time."""
         self.clock.sync_cpu_ns += ahead_ns
 
+    def bend(self, double factor):
+        """Believe from the next synchronisation on that a tick of the counter takes so many times as long."""
+        self.clock.rate.known = self.clock.rate.measured = <uint64_t>(self.clock.rate.known * factor)
+
     def cost_ns(self, int readings=10000):
         """Mean cost of a reading in nanoseconds."""
         cdef uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC)

@@ -20,19 +20,33 @@ static bool syscall_begin(struct clock *clock)
     return true;
 }
 
+static bool tsc_begin(struct clock *clock)
+{
+    ticks_choose();
+    return ticks_are_counted && witness_rseq_begin(clock);
+}
+
+/* How each begins, and which is tried where it cannot. */
 static const struct {
     const char *name;
     bool (*begin)(struct clock *);
+    enum clock_kind next;
 } kinds[CLOCK_KINDS] = {
-    [CLOCK_AUTO] = {"auto", NULL},
-    [CLOCK_RSEQ] = {"rseq", witness_rseq_begin},
-    [CLOCK_PERF] = {"perf", witness_perf_begin},
-    [CLOCK_SYSCALL] = {"syscall", syscall_begin},
+    [CLOCK_AUTO] = {"auto", NULL, CLOCK_TSC},
+    [CLOCK_TSC] = {"tsc", tsc_begin, CLOCK_RSEQ},
+    [CLOCK_RSEQ] = {"rseq", witness_rseq_begin, CLOCK_PERF},
+    [CLOCK_PERF] = {"perf", witness_perf_begin, CLOCK_SYSCALL},
+    [CLOCK_SYSCALL] = {"syscall", syscall_begin, CLOCK_SYSCALL},
 };
 
 const char *clock_kind_name(enum clock_kind kind)
 {
     return kind < CLOCK_KINDS ? kinds[kind].name : "?";
+}
+
+enum clock_kind clock_kind_after(enum clock_kind kind)
+{
+    return kinds[kind].next;
 }
 
 void clock_end(struct clock *clock)
@@ -60,7 +74,8 @@ void clock_begin(struct clock *clock, enum clock_kind kind)
     memset(clock, 0, sizeof *clock);
     clock->descriptor = descriptor;
     clock->mark = NO_MARK;
-    for (kind = kind == CLOCK_AUTO ? CLOCK_RSEQ : kind; !kinds[kind].begin(clock); kind++) {
+    tick_rate_begin(&clock->rate);
+    for (kind = kind == CLOCK_AUTO ? CLOCK_TSC : kind; !kinds[kind].begin(clock); kind = kinds[kind].next) {
     }
     clock->kind = kind;
     clock->review_switches = witness_switches();
@@ -77,8 +92,7 @@ static void review_witness(struct clock *clock)
     uint64_t explained = now_switches - clock->review_switches + (now_ns - clock->review_wall_ns) / SYNC_NS;
     if (explained < REVIEW_SYNCS / 2) {
         uint64_t syncs = clock->syncs, behind_ns = clock->behind_ns, last_cpu_ns = clock->last_cpu_ns;
-        enum clock_kind next = (enum clock_kind)(clock->kind + 1);
-        clock_begin(clock, next);
+        clock_begin(clock, clock->kind == CLOCK_PERF ? CLOCK_SYSCALL : CLOCK_PERF);
         clock->syncs += syncs;
         clock->behind_ns += behind_ns;
         if (clock->last_cpu_ns < last_cpu_ns)
@@ -91,13 +105,14 @@ static void review_witness(struct clock *clock)
 
 static void set_mark(struct clock *clock)
 {
-    if (clock->kind == CLOCK_RSEQ)
+    if (clock->kind == CLOCK_RSEQ || clock->kind == CLOCK_TSC)
         *clock->word = clock->descriptor;
 }
 
 static uint64_t expected_mark(struct clock *clock)
 {
     switch (clock->kind) {
+    case CLOCK_TSC:
     case CLOCK_RSEQ:
         return clock->descriptor;
     case CLOCK_PERF:
@@ -105,6 +120,29 @@ static uint64_t expected_mark(struct clock *clock)
     default:
         return NO_MARK;
     }
+}
+
+/* Where the counter is not used, the monotonic clock stands for both. It is given up where it cannot be read close to
+   that: the kernel may find out that it runs unevenly, and keep its time by another device. */
+static struct tick_pair read_pair(struct clock *clock)
+{
+    struct tick_pair now;
+    if (clock->kind == CLOCK_TSC && !ticks_pair(&now))
+        clock->kind = CLOCK_RSEQ;
+    if (clock->kind != CLOCK_TSC)
+        now.ticks = now.ns = clock_ns(CLOCK_MONOTONIC);
+    return now;
+}
+
+/* From here on ticks are counted. If the last reading was ahead, wall time goes on from it: it is less than what asking
+   for the CPU time takes, so being ahead does not last. */
+static void begin_ticks(struct clock *clock, struct tick_pair now)
+{
+    clock->counts = clock->kind == CLOCK_TSC && clock->rate.known;
+    clock->ns_a_tick = clock->counts ? clock->rate.known : 1ull << RATE_SHIFT;
+    clock->sure_ticks = (uint64_t)((double)SYNC_NS * (1ull << RATE_SHIFT) / (double)clock->ns_a_tick);
+    clock->sync_ticks = clock->counts ? now.ticks : now.ns;
+    clock->sync_wall_ns = now.ns > clock->last_wall_ns ? now.ns : clock->last_wall_ns;
 }
 
 /* The pair is whole when neither a switch nor a reading in a signal handler came between its two halves. */
@@ -117,14 +155,18 @@ static bool take_pair(struct clock *clock)
     uint64_t mark = expected_mark(clock);
     atomic_signal_fence(memory_order_seq_cst);
     uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC);
+    struct tick_pair now = read_pair(clock);
     clock->sync_cpu_ns = cpu_ns;
-    clock->sync_wall_ns = wall_ns;
+    begin_ticks(clock, now);
     atomic_signal_fence(memory_order_seq_cst);
     if (clock->generation != generation)
         return false;
     clock->mark = mark;
-    return clock->kind == CLOCK_SYSCALL || *clock->word == mark;
+    if (clock->kind != CLOCK_SYSCALL && *clock->word != mark)
+        return false;
+    if (clock->kind == CLOCK_TSC)
+        tick_rate_note(&clock->rate, now);
+    return true;
 }
 
 struct reading clock_sync(struct clock *clock)
@@ -137,6 +179,7 @@ struct reading clock_sync(struct clock *clock)
         clock->behind_ns += clock->last_cpu_ns - now.cpu_ns;
         now.cpu_ns = clock->last_cpu_ns;
     }
+    clock->last_wall_ns = now.wall_ns;
     clock->last_cpu_ns = now.cpu_ns;
     if (++clock->syncs - clock->review_syncs >= REVIEW_SYNCS) {
         clock->review_syncs = clock->syncs;

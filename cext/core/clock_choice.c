@@ -42,8 +42,10 @@ static const char *fault_of(enum clock_kind kind)
     struct clock clock = {0};
     const char *fault = NULL;
     clock_begin(&clock, kind);
-    if (clock.kind != kind)
-        fault = kind == CLOCK_RSEQ ? "rseq is not registered for this thread" : "no perf event for this thread";
+    if (kind == CLOCK_TSC && clock.kind == CLOCK_RSEQ)
+        fault = "the kernel does not keep its time by the processor's counter";
+    else if (clock.kind != kind)
+        fault = kind != CLOCK_PERF ? "rseq is not registered for this thread" : "no perf event for this thread";
     else if (kind != CLOCK_SYSCALL && !tells_a_switch(&clock))
         fault = "self-test: a switch went unnoticed";
     else if (kind != CLOCK_SYSCALL && !stays_while_computing(&clock))
@@ -56,13 +58,13 @@ enum clock_kind clock_choose(enum clock_kind wanted, const char **why)
 {
     const char *fault = NULL;
     int saved = errno;
-    enum clock_kind kind = wanted == CLOCK_AUTO ? CLOCK_RSEQ : wanted;
-    while (kind < CLOCK_SYSCALL) {
+    enum clock_kind kind = wanted == CLOCK_AUTO ? CLOCK_TSC : wanted;
+    while (kind != CLOCK_SYSCALL) {
         const char *found = fault_of(kind);
         if (!found)
             break;
         fault = found;
-        kind++;
+        kind = clock_kind_after(kind);
     }
     errno = saved;
     *why = fault ? fault : wanted == CLOCK_AUTO ? "self-test passed" : "as set";

@@ -160,7 +160,7 @@
     X(uint32_t, tid,          "the kernel's number of the thread") \
     X(uint32_t, main,         "1 for the thread that began the process") \
     X(uint32_t, depth,        "calls in progress") \
-    X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall") \
+    X(uint32_t, clock,        "clock that it used last: 1 rseq, 2 perf, 3 syscall, 4 tsc") \
     X(uint64_t, passed,       "calls of sync intrinsics that did not wait, or waited below the threshold: " \
                               "counted, not recorded") \
     X(uint64_t, run_delay_ns, "time it was runnable and waited for a processor since start_ns, when last read; 0 " \

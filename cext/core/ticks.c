@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-enum { MEASURED_NS = 200 * 1000 };
+enum { MEASURED_NS = 200 * 1000, CLOSE_TICKS = 1000 };
 
 bool ticks_are_counted;
 
@@ -27,7 +27,23 @@ static bool counter_is_even(void)
 
 void ticks_choose(void)
 {
-    ticks_are_counted = counter_is_even();
+    static bool chosen;
+    if (!chosen)
+        ticks_are_counted = counter_is_even();
+    chosen = true;
+}
+
+bool ticks_pair(struct tick_pair *pair)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        uint64_t before = ticks_counter();
+        pair->ns = clock_ns(CLOCK_MONOTONIC);
+        uint64_t taken = ticks_counter() - before;
+        pair->ticks = before + taken / 2;
+        if (taken < CLOSE_TICKS)
+            return true;
+    }
+    return false;
 }
 
 double ticks_measure(void)
@@ -38,4 +54,3 @@ double ticks_measure(void)
     while (now_ns - begin_ns < MEASURED_NS);
     return (double)(ticks_now() - begin) / (double)(now_ns - begin_ns);
 }
-

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Value = TypeVar("Value")
 
-CLOCKS = ("auto", "rseq", "perf", "syscall")
+CLOCKS = ("auto", "tsc", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
 LAYERS = ("raw", "buffered")
 ROWS = ("each", "cursor", "auto")

@@ -97,7 +97,7 @@ def test_a_setting_that_means_nothing_leaves_the_program_alone_and_is_kept(tmp_p
     assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")
     assert experiments(tmp_path) == []
     assert reasons(tmp_path, monkeypatch) == [
-        ("program.py", "INTERPOSE_CLOCK=sundial: not one of auto, rseq, perf, syscall")
+        ("program.py", "INTERPOSE_CLOCK=sundial: not one of auto, tsc, rseq, perf, syscall")
     ]
 
 

@@ -130,8 +130,8 @@ def test_an_option_that_took_the_program_for_its_value_is_told(interpose):
 @pytest.mark.parametrize(
     ("words", "variables", "said"),
     [
-        (["--clock", "sundial"], {}, "--clock sundial: not one of auto, rseq, perf, syscall"),
-        ([], {"INTERPOSE_CLOCK": "sundial"}, "INTERPOSE_CLOCK=sundial: not one of auto, rseq, perf, syscall"),
+        (["--clock", "sundial"], {}, "--clock sundial: not one of auto, tsc, rseq, perf, syscall"),
+        ([], {"INTERPOSE_CLOCK": "sundial"}, "INTERPOSE_CLOCK=sundial: not one of auto, tsc, rseq, perf, syscall"),
         (
             [],
             {"INTERPOSE": "tea"},
