@@ -66,7 +66,7 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
 {
     if (slot->choice == CHOICE_descriptor)
         return kind_of_traffic(slot, known, thread);
-    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
+    if (slot->kinds[KIND_idle] && (slot->choice == CHOICE_blocking || inside(thread, KIND_idle)))
         return slot->kinds[KIND_idle];
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }
@@ -115,20 +115,23 @@ static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t ad
 /* The library makes calls of the list within it. */
 static bool holds_others(const struct slot *slot)
 {
-    return slot->choice == CHOICE_outermost;
-}
-
-/* Is a call that holds others in no such one? One that was begun no farther out was left, as by longjmp(3). */
-static bool is_outermost(struct thread *thread, uintptr_t frame)
-{
-    if (thread->outermost.call && frame >= thread->outermost.frame)
-        drop_unwound(thread, &thread->outermost);
-    return !inside(thread, KIND_db);
+    return slot->choice == CHOICE_outermost || slot->choice == CHOICE_layer || slot->choice == CHOICE_blocking;
 }
 
 static struct native_progress *progress_of(struct thread *thread, const struct slot *slot)
 {
-    return holds_others(slot) ? &thread->outermost : &thread->native;
+    if (LIKELY(!holds_others(slot)))
+        return &thread->native;
+    return slot->choice == CHOICE_layer ? &thread->tls : &thread->outermost;
+}
+
+/* Is a call that holds others in no such one? One that was begun no farther out was left, as by longjmp(3). */
+static bool is_outermost(struct thread *thread, const struct slot *slot, uintptr_t frame)
+{
+    struct native_progress *progress = progress_of(thread, slot);
+    if (progress->call && frame >= progress->frame)
+        drop_unwound(thread, progress);
+    return slot->choice == CHOICE_layer ? !progress->call : !inside(thread, KIND_db);
 }
 
 static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
@@ -136,7 +139,7 @@ static bool begin_span(struct native_call *call, struct thread *thread, const vo
     const struct slot *slot = call->slot;
     const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
     uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
-    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, frame)))
+    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, slot, frame)))
         return false;
     uint32_t stack = stack_of_native(thread, caller);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
