@@ -1,16 +1,20 @@
-"""Encrypted connections as a level of their own: what the program reads and writes, and beneath it what its socket does."""
+"""Encrypted connections as a level of their own: what a program reads and writes, and inside it what its socket did."""
 
+import contextlib
 import shutil
 import socket
 import ssl
 import subprocess
 import threading
+from functools import partial
+from pathlib import Path
 
 import pytest
 from clients import calls_in
 from tracing import events_of, has_own_library
 
 from interpose.experiments.model.experiment import Experiment
+from interpose.timing import shims
 
 pytestmark = [
     pytest.mark.any_python,
@@ -53,16 +57,17 @@ class Server:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
-            try:
-                with self.context.wrap_socket(connection, server_side=True) as encrypted:
-                    request = b""
-                    while b"\r\n\r\n" not in request and (got := encrypted.recv(65536)):
-                        request += got
-                    self.requests.append(request)
-                    encrypted.sendall(HEAD + BODY)
-                    encrypted.unwrap()
-            except OSError:
-                pass  # the client has seen enough
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection):
+        wrapped = partial(self.context.wrap_socket, connection, server_side=True)
+        with connection, contextlib.suppress(OSError), wrapped() as encrypted:  # the client may have seen enough
+            request = b""
+            while b"\r\n\r\n" not in request and (got := encrypted.recv(65536)):
+                request += got
+            self.requests.append(request)
+            encrypted.sendall(HEAD + BODY)
+            encrypted.unwrap()
 
 
 @pytest.fixture
@@ -156,12 +161,12 @@ int main(int count, char **words)
 
 
 @pytest.fixture
-def openssl(interpose, client, work, server):
+def openssl(interpose, client, work, server, certificate):
     """Run a body in C with a port to connect to: what was run, and its calls of OpenSSL."""
 
     def run(body, port=None):
         command = client(OPENSSL % body, "-lssl", "-lcrypto")
-        done = interpose("run", command, str(port or server.port))
+        done = interpose("run", command, str(port or server.port), str(certificate))
         calls = [call for call in calls_in(work, "net") if call[0].startswith("SSL_")]
         return done, [(name, moved, error) for name, _, moved, error in calls]
 
@@ -196,7 +201,12 @@ def test_a_handshake_holds_what_its_socket_does_and_calls_are_in_order(openssl, 
 
 def test_that_there_is_nothing_yet_is_no_error_and_what_is_no_encryption_is_one(openssl):
     plain = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=lambda: plain.accept()[0].sendall(b"220 hello, this is mail\r\n" * 9), daemon=True).start()
+
+    def greet():
+        with plain, plain.accept()[0] as connection:
+            connection.sendall(b"220 hello, this is mail\r\n" * 9)
+
+    threading.Thread(target=greet, daemon=True).start()
     body = """
     SSL *on = connected(port, context);
     fcntl(SSL_get_fd(on), F_SETFL, O_NONBLOCK);
@@ -245,6 +255,81 @@ def test_connections_in_memory_have_no_descriptor(openssl):
     _, calls = openssl(body)
 
     assert calls == [("SSL_do_handshake", 0, ""), ("SSL_read_ex", 0, "")]
+
+
+def test_both_ends_in_one_program_are_two_calls_each(openssl):
+    body = """
+    SSL_CTX *serving = SSL_CTX_new(TLS_server_method());
+    SSL_CTX_use_certificate_chain_file(serving, words[2]);
+    SSL_CTX_use_PrivateKey_file(serving, words[2], SSL_FILETYPE_PEM);
+    BIO *one, *other;
+    BIO_new_bio_pair(&one, 0, &other, 0);
+    SSL *here = SSL_new(context), *there = SSL_new(serving);
+    SSL_set_bio(here, one, one);
+    SSL_set_bio(there, other, other);
+    while (SSL_connect(here) != 1 || SSL_accept(there) != 1)
+        SSL_accept(there);
+    SSL_write_ex(here, "hello", 5, &moved);
+    SSL_read_ex(there, room, sizeof room, &moved);
+    printf("%d", (int)moved);
+"""
+    done, calls = openssl(body)
+
+    assert done.stdout == "5"
+    assert calls[0] == ("SSL_connect", 0, "")
+    assert calls[-3:] == [("SSL_accept", 0, ""), ("SSL_write_ex", 5, ""), ("SSL_read_ex", 5, "")]
+
+
+GNUTLS = """
+#include <arpa/inet.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+int main(int count, char **words)
+{
+    struct sockaddr_in address = {AF_INET, htons(atoi(words[1])), {htonl(INADDR_LOOPBACK)}};
+    int number = socket(AF_INET, SOCK_STREAM, 0), sum = 0;
+    char room[65536];
+    ssize_t got;
+    gnutls_session_t on;
+    gnutls_certificate_credentials_t own;
+    gnutls_certificate_allocate_credentials(&own);
+    gnutls_init(&on, GNUTLS_CLIENT);
+    gnutls_set_default_priority(on);
+    gnutls_credentials_set(on, GNUTLS_CRD_CERTIFICATE, own);
+    if (connect(number, (struct sockaddr *)&address, sizeof address))
+        return 1;
+    gnutls_transport_set_int(on, number);
+    if (gnutls_handshake(on))
+        return 2;
+    gnutls_record_cork(on);
+    gnutls_record_send(on, "GET / HTTP/1.0\\r\\n\\r\\n", 18);
+    gnutls_record_uncork(on, GNUTLS_RECORD_WAIT);
+    while ((got = gnutls_record_recv(on, room, sizeof room)) > 0 || got == GNUTLS_E_AGAIN)
+        sum += got > 0 ? got : 0;
+    gnutls_bye(on, GNUTLS_SHUT_WR);
+    gnutls_record_recv(on, NULL, 1);
+    printf("%d", sum);
+}
+"""
+
+
+def test_calls_of_gnutls_are_as_the_program_made_them(interpose, client, work, server):
+    done = interpose("run", client(GNUTLS, "-lgnutls"), str(server.port))
+
+    calls = [(name, moved, error) for name, _, moved, error in calls_in(work, "net") if name.startswith("gnutls")]
+    assert done.stdout == str(len(HEAD + BODY))
+    assert calls[:3] == [("gnutls_handshake", 0, ""), ("gnutls_record_send", 18, ""), ("gnutls_record_uncork", 18, "")]
+    assert sum(moved for name, moved, _ in calls if name == "gnutls_record_recv") == len(HEAD + BODY)
+    assert calls[-2] == ("gnutls_bye", 0, "")
+    assert calls[-1][2].startswith("GNUTLS_E_")
+
+
+def test_each_function_of_the_list_is_called_here():
+    source = Path(__file__).read_text()
+
+    assert not [name for library, name, *_ in shims.native_calls() if library != "libc" and f"{name}(" not in source]
 
 
 PYTHON = """
