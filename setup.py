@@ -156,10 +156,11 @@ def program_library():
 def generated(source, link=(), **options):
     """An extension in Cython, named after its source, with its C sources."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
+    beside = glob(os.path.join(os.path.dirname(source), "*.px[di]"))
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source, *EXTENSION_SOURCES.get(source, ())],
-        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *beside],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *([] if source in THOROUGH else QUICK), *WERROR],
         extra_link_args=[*LINK_FLAGS, *link],
