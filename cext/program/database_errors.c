@@ -31,6 +31,11 @@ uint32_t failed_result(const void *result)
     return name_error("SQLSTATE %s", state ? state : "?", 0);
 }
 
+uint32_t failed_command(const void *result)
+{
+    return result ? failed_result(result) : failed_if(true);
+}
+
 uint32_t failed_sqlite(int result)
 {
     static const char *const names[] = {

@@ -23,6 +23,7 @@ TELLERS(TELLER)
 
 uint32_t failed_if(bool failed);
 uint32_t failed_result(const void *result);
+uint32_t failed_command(const void *result); /* NULL is an error, too */
 uint32_t failed_sqlite(int result);
 uint32_t failed_mysql(bool failed, void *connection);
 uint32_t failed_mysql_statement(bool failed, void *statement);

@@ -36,18 +36,18 @@ PLAIN(PQconnectdbParams, void *, (text const *names, text const *values, int mor
 PLAIN(PQsetdbLogin, void *, (text host, text port, text options, text tty, text name, text user, text password),
       (host, port, options, tty, name, user, password), NULL, 0, failed_if(!result))
 WITH_STATEMENT(PQexec, void *, (void *on, text sql), (on, sql), sql, SIZE_MAX, statement_keep(on, DETAIL),
-               failed_result(result))
+               failed_command(result))
 WITH_STATEMENT(PQexecParams, void *, (void *on, text sql, int number, const unsigned *types, text const *values,
                                       const int *lengths, const int *formats, int wanted),
                (on, sql, number, types, values, lengths, formats, wanted), sql, SIZE_MAX, keep_unnamed(on, DETAIL),
-               failed_result(result))
+               failed_command(result))
 WITH_STATEMENT(PQprepare, void *, (void *on, text name, text sql, int count, const unsigned *types),
                (on, name, sql, count, types), sql, SIZE_MAX,
-               if (result && !(begun && call.failed)) statement_keep_named(on, name, DETAIL), failed_result(result))
+               if (result && !(begun && call.failed)) statement_keep_named(on, name, DETAIL), failed_command(result))
 ABOUT_NAMED(PQexecPrepared, void *, (void *on, text name, VALUES), (on, name, PASS_VALUES), on, name,
-            statement_keep(on, DETAIL), failed_result(result))
+            statement_keep(on, DETAIL), failed_command(result))
 ABOUT_NAMED(PQdescribePrepared, void *, (void *on, text name), (on, name), on, name, statement_keep(on, DETAIL),
-            failed_result(result))
+            failed_command(result))
 WITH_STATEMENT(PQsendQuery, int, (void *on, text sql), (on, sql), sql, SIZE_MAX, statement_keep(on, DETAIL),
                failed_if(!result))
 WITH_STATEMENT(PQsendQueryParams, int, (void *on, text sql, int number, const unsigned *types, text const *values,

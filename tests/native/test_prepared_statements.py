@@ -352,6 +352,40 @@ def test_replies_of_redis_that_a_program_makes_itself_are_no_errors(interpose, c
     ]
 
 
+REFUSED = """
+#include <libpq-fe.h>
+#include <sqlite3.h>
+int main(void)
+{
+    const char *nowhere = (const char *)8;
+    sqlite3 *on = 0;
+    PGconn *bad = PQconnectdb("host=127.0.0.1 port=1");
+    int refused = !PQexec(NULL, nowhere);
+    refused += !PQexecPrepared(NULL, nowhere, 0, 0, 0, 0, 0);
+    refused += !PQsendQuery(bad, "select 1");
+    refused += !PQprepare(NULL, nowhere, nowhere, 0, 0);
+    refused += sqlite3_open("/missing/file", &on) != 0;
+    PQfinish(bad);
+    PQfinish(NULL);
+    return refused;
+}
+"""
+
+
+def test_what_a_library_refuses_unread_is_not_read(interpose, client, work):
+    done = interpose("run", client(REFUSED, "-I/usr/include/postgresql", "-lpq", "-lsqlite3"))
+
+    assert done.returncode == 5
+    assert [(call[0], call[1], call[3]) for call in calls_in(work)] == [
+        ("PQconnectdb", "", ""),
+        ("PQexec", "", "error"),
+        ("PQexecPrepared", "", "error"),
+        ("PQsendQuery", "select ?", "error"),
+        ("PQprepare", "", "error"),
+        ("sqlite3_open", "/missing/file", "SQLITE_CANTOPEN"),
+    ]
+
+
 def test_a_function_that_only_has_the_name_of_one_is_called_as_it_is(interpose, client, work, compiler):
     (work / "own.c").write_text("int redisCommand(int first, int second) { return first + second; }\n")
     words = [compiler, "-shared", "-fPIC", "-o", work / "libown.so", work / "own.c"]
