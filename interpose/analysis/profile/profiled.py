@@ -19,8 +19,9 @@ from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.stacks import Site
 from interpose.legacy.codes import STATEMENT
 
 CONTAINERS = frozenset(("logic", "import"))
