@@ -139,6 +139,19 @@ def test_what_samples_tell_of_the_wait_for_a_processor_counts_where_nobody_looke
     assert code.processor_ns == pytest.approx(500 * MS, rel=0.1)
 
 
+def test_a_thread_without_samples_waited_for_a_processor_as_long_as_the_kernel_says(tmp_path):
+    sampled = Schedule([("run", "f0", 500 * MS)])
+    short = Schedule(
+        [("run", "f1", MS), ("ready", "f1", 5 * MS), ("call", "f1", 5 * MS), ("wait in call", "f1", 9 * MS)]
+    )
+    build = built(tmp_path / "t.1.er", sampled)
+    put_thread(build, short, Random(0), thread=2, lost=1.0)
+
+    row = by_function(analysis_of(build))["not sampled"]
+
+    assert (row.code.processor_ns, row.code.unexplained_ns) == (5 * MS, 0)
+
+
 def test_cpu_time_is_divided_by_samples_that_were_ready_if_none_ran(tmp_path):
     turn = [(what, name, ns * MS) for name, ns in (("parse", 30), ("save", 10)) for what in ("run", "ready")]
     build = built(tmp_path / "t.1.er", Schedule(turn * 40), only=READY)
