@@ -18,7 +18,8 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.format.layout import Field, Layout
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import UNKNOWN_SITE, Process
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import UNKNOWN_SITE
 from interpose.exports.optional import optional
 from interpose.exports.single_events import LaneNames, blocks_of
 from interpose.reports.formats.table import Table

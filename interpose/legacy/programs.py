@@ -14,8 +14,9 @@ from interpose.analysis.calls.rows import CODE, NOT_KEPT
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import script_of
 from interpose.analysis.transactions.estimate import Population, population_of
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of
+from interpose.experiments.model.stacks import Site
 
 BETWEEN = "between calls"
 

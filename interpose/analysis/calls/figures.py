@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import UNKNOWN
+from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.kinds import IDLE, KINDS
 
 TIME, COUNT, SIZE = "time", "count", "size"

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.blocks import Place
 from interpose.experiments.format.records import Event
-from interpose.experiments.model.process import Process, Thread
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.threads import Thread
 
 
 def last_events(process: Process) -> dict[int, list[Event]]:
