@@ -68,9 +68,9 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
-# It takes half the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call passes
-# through is in C files, and only needs calls at the end to be jumps.
-QUICK = ["-O1", "-foptimize-sibling-calls"]
+# It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
+# passes through is in C files, and only needs calls at the end to be jumps.
+QUICK = ["-Og", "-foptimize-sibling-calls"]
 # Except these: they read every event of an experiment.
 THOROUGH = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
 
@@ -79,7 +79,8 @@ ON_ANY_STACK = (
     "cext/native/",
     *(f"cext/core/{name}.c" for name in ("detail_levels", "program_name", "readable", "spans", "spare_stack")),
     "cext/hooks/descriptors.c",
-    *(f"cext/program/{name}.c" for name in ("passed_variables", "program_children", "program_databases")),
+    *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements", "passed_variables")),
+    *(f"cext/program/{name}.c" for name in ("program_children", "program_databases", "program_messages")),
 )
 SMALL_FRAMES = "-Wframe-larger-than=1024"
 
@@ -155,10 +156,11 @@ def program_library():
 def generated(source, link=(), **options):
     """An extension in Cython, named after its source, with its C sources."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
+    beside = glob(os.path.join(os.path.dirname(source), "*.px[di]"))
     return Extension(
         name if name.startswith("interpose.") else f"interpose.{name}",
         [source, *EXTENSION_SOURCES.get(source, ())],
-        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *glob("timing/*.px[di]")],
+        depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *beside],
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *GENERATED, *([] if source in THOROUGH else QUICK), *WERROR],
         extra_link_args=[*LINK_FLAGS, *link],

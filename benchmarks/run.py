@@ -24,6 +24,7 @@ BENCHMARKS = (
     "control",
     "sampling",
     "profile",
+    "profile_cost",
     "statements",
     "locks",
     "gil",

@@ -35,15 +35,15 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     """Medians of turns: requests a second, and the CPU time of one in the worker."""
     if not environments.install(*PACKAGES):
         return [Row("flask and gunicorn cannot be installed", "")]
-    serve = partial(_serve, environments, effort.turns * REQUESTS)
+    run = partial(serve, environments, effort.turns * REQUESTS)
     subjects = {
-        UNTRACED: serve,
-        "INTERPOSE=1 INTERPOSE_RING=64MiB": partial(serve, {"INTERPOSE_RING": "64MiB"}),
-        "INTERPOSE=1 INTERPOSE_CONSOLIDATE=1": partial(serve, {"INTERPOSE_CONSOLIDATE": "1"}),
+        UNTRACED: run,
+        "INTERPOSE=1 INTERPOSE_RING=64MiB": partial(run, {"INTERPOSE_RING": "64MiB"}),
+        "INTERPOSE=1 INTERPOSE_CONSOLIDATE=1": partial(run, {"INTERPOSE_CONSOLIDATE": "1"}),
     }
     for name, packages in PEERS.items():
         if environments.install(*packages):
-            subjects[name] = partial(serve, peer=name)
+            subjects[name] = partial(run, peer=name)
     with Agent() as agent:
         os.environ["DD_TRACE_AGENT_URL"] = agent
         turns = take_turns(subjects, effort.turns)
@@ -66,9 +66,10 @@ def _rows(name: str, turns: list[dict[str, float]], untraced: list[dict[str, flo
     ]
 
 
-def _serve(
+def serve(
     environments: Environments, requests: int, traced: Mapping[str, str] | None = None, peer: str = ""
 ) -> dict[str, float]:
+    """Requests a second (`per_second`) and the worker's CPU time of one (`cpu_us`), traced or with a peer."""
     bin_directory = environments.with_interpose.parent
     with tempfile.TemporaryDirectory(dir=environments.directory, ignore_cleanup_errors=True) as place:
         port = _free_port()

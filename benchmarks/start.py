@@ -22,9 +22,9 @@ CHILDREN = 5
 def measure(environments: Environments, effort: Effort) -> list[Row]:
     """Medians of single starts: without interpose, with it and INTERPOSE not set, and set."""
     subjects = {
-        "without interpose": partial(_start_ms, environments, environments.without, None),
-        "INTERPOSE not set": partial(_start_ms, environments, environments.with_interpose, None),
-        "INTERPOSE=1": partial(_start_ms, environments, environments.with_interpose, {}),
+        "without interpose": partial(start_ms, environments, environments.without, None),
+        "INTERPOSE not set": partial(start_ms, environments, environments.with_interpose, None),
+        "INTERPOSE=1": partial(start_ms, environments, environments.with_interpose, {}),
     }
     take_turns(subjects, 3)  # until everything lies in memory
     middle = {name: median(turns) for name, turns in take_turns(subjects, effort.starts).items()}
@@ -81,7 +81,8 @@ def _children_ms(environments: Environments, traced: Mapping[str, str] | None, o
     return median(map(int, done.stdout.split())) / 1e6
 
 
-def _start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:
+def start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:
+    """`python -c pass` from start to end, in milliseconds. Raises RuntimeError if it is not recorded as requested."""
     # What a start leaves stays till the end: for minutes ext4 passes over inodes that were just deleted, one by one,
     # and a file made then costs half a millisecond.
     place = tempfile.mkdtemp(dir=environments.directory)

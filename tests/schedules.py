@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
 
+from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
 
 MS = 1_000_000
@@ -39,12 +40,13 @@ def put_thread(
     *,
     thread: int = 1,
     lost: float | dict[str, float] = 0.0,
+    unread: dict[str, float] | None = None,
     tick_ns: int = 1,
     only: int | None = None,
 ) -> None:
     """Put a thread into `build` that lived as `schedule` says, with its events, and samples taken at random intervals
-    around 10 ms, a part of which are `lost`, perhaps of some functions alone; or `only` those in one state. The kernel
-    counts CPU time at each switch and once in `tick_ns`."""
+    around 10 ms. A part of these is `lost`, or their stacks are `unread`, perhaps of some functions alone; or there are
+    `only` those in one state. The kernel counts CPU time at each switch and once in `tick_ns`."""
     names = sorted({name for _, name, _ in schedule.segments})
     main = ("app.py", 1, "main")
     stacks = {name: build.sampled_stack(main, ("app.py", line, name)) for line, name in enumerate(names, 2)}
@@ -58,13 +60,14 @@ def put_thread(
         while next_sample < now + ns:
             into = int(next_sample) - now
             is_lost = random.random() < (lost.get(function, 0.0) if isinstance(lost, dict) else lost)
+            is_unread = unread is not None and random.random() < unread.get(function, 0.0)
             if only in (None, state) and not is_lost:
                 build.thread_sample(
                     START_NS + int(next_sample),
                     cpu_ns=cpu + into // tick_ns * tick_ns if is_running else cpu,
                     run_delay_ns=delay + into if what == "ready" else delay,
                     state=state,
-                    stack=stacks[function],
+                    stack=NOT_READ if is_unread else stacks[function],
                     thread=thread,
                     **({"call": calls + 1, "intrinsic": query} if is_call else {}),
                 )

@@ -42,6 +42,8 @@
     X(coroutine_frame)    /* in such an object: its frame */ \
     X(code_bytes)         /* of a code object so much is read */ \
     X(code_units)         /* how many instructions it has */ \
+    X(code_variables)     /* how many variables a frame of it has, 32 bits */ \
+    X(code_stack)         /* and how many values at most on its stack, 32 bits */ \
     X(code_file)          /* the name of its file */ \
     X(code_function)      /* its qualified name */ \
     X(code_flags)         /* what sort of function it is of, 32 bits */ \

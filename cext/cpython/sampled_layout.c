@@ -39,6 +39,8 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->frame_owner = offsetof(frame, owner);
     layout->code_bytes = offsetof(PyCodeObject, co_code_adaptive);
     layout->code_units = offsetof(PyVarObject, ob_size);
+    layout->code_variables = offsetof(PyCodeObject, co_nlocalsplus);
+    layout->code_stack = offsetof(PyCodeObject, co_stacksize);
     layout->code_file = offsetof(PyCodeObject, co_filename);
     layout->code_function = offsetof(PyCodeObject, co_qualname);
     layout->code_first_line = offsetof(PyCodeObject, co_firstlineno);

@@ -38,7 +38,8 @@ struct sampled_thread {
     struct schedule schedule;
     struct moment last;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
-    bool is_seen, has_first, is_sampled; /* listed just now; sampled once; more than once */
+    bool is_seen, has_frame; /* listed just now; and it ran Python code */
+    bool has_first, is_sampled; /* sampled once; more than once */
     struct sample pending;
     struct asked asked;
 };
@@ -73,6 +74,7 @@ struct sampled_process {
     bool is_on_time;     /* and that was the instant it had chosen */
     uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
     uint32_t until_listed, failures;
+    bool has_states_of_one; /* several, of one thread, which goes from one interpreter to another */
     bool was_recorded, is_over; /* its recording has ended, and not the process */
     uint32_t rounds, halvings; /* how often the rate was halved */
     char *libraries;  /* directories of code that is not its own, a line each */

@@ -73,3 +73,15 @@ bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint6
     }
     return false;
 }
+
+const char *stack_memory_frame(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t address)
+{
+    uint64_t bytes = layout->frame_bytes, offset = address - memory->chunk_address;
+    bool is_inside = address >= memory->chunk_address && offset <= memory->chunk_bytes && bytes <= memory->chunk_bytes - offset;
+    return is_inside ? memory->chunk + offset : NULL;
+}
+
+uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame)
+{
+    return word_at(frame, layout->frame_bytes, layout->frame_code) & ~layout->frame_tag;
+}

@@ -29,3 +29,7 @@ struct stack_memory {
 /* Of the thread with that state; false if it cannot be read, or is elsewhere each time. */
 bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint64_t state, struct stack_place *known,
                        struct stack_memory *into);
+
+/* The frame at the address, or NULL if it is not in the memory that was read; and the address of its code. */
+const char *stack_memory_frame(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t address);
+uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame);

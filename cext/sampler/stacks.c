@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sampler/innermost.h"
+
 enum {
     FRAMES_AT_MOST = 128, /* of a deeper stack the innermost ones are read */
     FRAME_BYTES_AT_MOST = 256,
@@ -23,19 +25,11 @@ struct reading_of_stack {
     bool cut;
 };
 
-/* The frame at the address; NULL if it is not in the memory that was read at once. */
-static const char *frame_in_chunk(const struct reading_of_stack *reading, uint64_t address)
-{
-    const struct stack_memory *memory = &reading->memory;
-    uint64_t bytes = reading->process->layout.frame_bytes, offset = address - memory->chunk_address;
-    return address >= memory->chunk_address && offset <= memory->chunk_bytes && bytes <= memory->chunk_bytes - offset ? memory->chunk + offset : NULL;
-}
-
 /* The frame at the address; NULL if it cannot be read. */
 static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
 {
     size_t bytes = reading->process->layout.frame_bytes;
-    const char *frame = frame_in_chunk(reading, address);
+    const char *frame = stack_memory_frame(&reading->memory, &reading->process->layout, address);
     if (frame || bytes > FRAME_BYTES_AT_MOST)
         return frame;
     return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
@@ -47,42 +41,12 @@ static uint8_t owner_of(const struct reading_of_stack *reading, const char *fram
     return layout->frame_owner < layout->frame_bytes ? (uint8_t)frame[layout->frame_owner] : 0;
 }
 
-static uint64_t code_of(const struct reading_of_stack *reading, const char *frame)
-{
-    const struct interpreter_layout *layout = &reading->process->layout;
-    return word_at(frame, layout->frame_bytes, layout->frame_code) & ~layout->frame_tag;
-}
-
-/* Whether the frame had not ended yet when its memory was read. The code of one that has ended is 0, or the frame around it runs
-   again, which shows. */
-static bool was_alive(const struct reading_of_stack *reading, const char *frame)
-{
-    const struct interpreter_layout *layout = &reading->process->layout;
-    if (!layout->frame_depth)
-        return code_of(reading, frame) != 0;
-    const char *around = frame_in_chunk(reading, word_at(frame, layout->frame_bytes, layout->frame_previous));
-    bool is_entry = layout->frame_entry && layout->frame_entry < layout->frame_bytes && frame[layout->frame_entry];
-    return !around || is_entry || half_word_at(around, layout->frame_bytes, layout->frame_depth) != UINT32_MAX;
-}
-
-/* The frame that was the innermost one when the memory of frames was read: which of the two that were so before and after. If it
-   cannot be told, that before. */
-static uint64_t innermost_of(const struct reading_of_stack *reading)
-{
-    uint64_t before = reading->memory.innermost, after = reading->memory.innermost_after;
-    uint64_t deeper = before > after ? before : after, other = before > after ? after : before;
-    const char *frame = frame_in_chunk(reading, deeper);
-    if (before == after || !frame || !frame_in_chunk(reading, other))
-        return before;
-    return was_alive(reading, frame) ? deeper : other;
-}
-
 static void keep_frame(struct reading_of_stack *reading, uint64_t address, const char *frame)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
     size_t bytes = layout->frame_bytes;
     uint8_t owner = owner_of(reading, frame);
-    uint64_t code = code_of(reading, frame);
+    uint64_t code = frame_code_of(layout, frame);
     bool has_ended = !code && reading->count == 0; /* meanwhile: its caller continues */
     if (owner >= layout->frame_no_code || has_ended)
         return;
@@ -140,15 +104,14 @@ static bool read_frames(struct reading_of_stack *reading, struct sampled_thread 
     const struct sampled_process *process = reading->process;
     if (!stack_memory_read(process->pid, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
-    uint64_t innermost = innermost_of(reading), after = reading->memory.innermost_after;
+    uint64_t innermost = innermost_frame(process->pid, &process->layout, &reading->memory), after = reading->memory.innermost_after;
     return follow_frames(reading, innermost) || (after && after != innermost && follow_frames(reading, after));
 }
 
-static bool read_stack(struct reading_of_stack *reading, struct sampled_thread *thread, uint32_t *number)
+/* The number of the stack of frames that were read; false if one of them is of no code: then they belong to several instants. */
+static bool name_frames(struct reading_of_stack *reading, uint32_t *number)
 {
     uint32_t sites[FRAMES_AT_MOST];
-    if (!read_frames(reading, thread))
-        return false;
     for (unsigned first = 0; first < reading->count; first += CODES_AT_A_TIME) {
         unsigned left = reading->count - first;
         if (!read_sites(reading, first, left < CODES_AT_A_TIME ? left : CODES_AT_A_TIME, sites + first))
@@ -195,14 +158,16 @@ static uint64_t mark_of(const struct reading_of_stack *reading)
     return reading->count ? key_of(variables, key_of(innermost->address, innermost->place)) : variables;
 }
 
+/* Frames that are of no code are not read again: by then a longer function would run more likely than the short one that it was. */
 struct found_stack stack_of(struct sampled_process *process, struct sampled_thread *thread)
 {
     static __thread struct reading_of_stack reading;
     struct found_stack found = {0};
+    bool is_read = false;
     reading.process = process;
-    found.torn = true;
-    for (int tries = 0; found.torn && tries < TRIES; tries++)
-        found.torn = !read_stack(&reading, thread, &found.number);
+    for (int tries = 0; !is_read && tries < TRIES; tries++)
+        is_read = read_frames(&reading, thread);
+    found.torn = !is_read || !name_frames(&reading, &found.number);
     if (found.torn) {
         found.number = STACK_NOT_READ;
     } else {

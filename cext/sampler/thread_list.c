@@ -71,15 +71,26 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     return thread;
 }
 
-/* A thread that runs in several interpreters has a state in each; the one that has a frame is the one to look at. */
-static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
+static bool has_frame(const struct sampled_process *process, const char *state)
 {
     const struct interpreter_layout *layout = &process->layout;
-    struct sampled_thread *thread = thread_of(process, (uint32_t)word_at(state, STATE_BYTES, layout->thread_tid));
-    if (!thread || (thread->is_seen && !word_at(state, STATE_BYTES, layout->thread_frame)))
+    uint64_t frame = word_at(state, STATE_BYTES, layout->thread_frame);
+    return frame && (!layout->thread_steps || (read_word(process, frame + layout->step_frame, &frame) && frame));
+}
+
+/* A thread that runs in several interpreters has a state in each: the newest interpreter that has a frame is the one to look at.
+   Newer ones are noted first, and run what older ones have called. */
+static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
+{
+    struct sampled_thread *thread = thread_of(process, (uint32_t)word_at(state, STATE_BYTES, process->layout.thread_tid));
+    if (!thread)
+        return;
+    process->has_states_of_one = process->has_states_of_one || thread->is_seen;
+    if (thread->is_seen && thread->has_frame)
         return;
     thread->address = address;
     thread->is_seen = true;
+    thread->has_frame = has_frame(process, state);
 }
 
 static void note_threads(struct sampled_process *process, uint64_t address)
@@ -116,6 +127,7 @@ static void list_again(struct sampled_process *process, const struct interpreter
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
         process->threads[index].is_seen = false;
+    process->has_states_of_one = false;
     for (unsigned index = 0; index < interpreters->count; index++)
         note_threads(process, interpreters->first_thread[index]);
     for (uint32_t index = process->thread_count; index > 0; index--)
@@ -144,7 +156,7 @@ bool threads_list(struct sampled_process *process)
     if (heads != process->heads_seen || process->until_listed == 0) {
         list_again(process, &interpreters);
         process->heads_seen = heads;
-        process->until_listed = LISTED_EVERY;
+        process->until_listed = process->has_states_of_one ? 1 : LISTED_EVERY;
         see_whether_it_is_over(process);
     }
     process->until_listed--;

@@ -9,7 +9,9 @@ from itertools import islice
 
 from interpose.experiments.format.records import MemoryRecord, SampleRecord, SiteRecord, StackRecord
 from interpose.experiments.format.tables import RecordTable, StringTable
-from interpose.experiments.model.process import DEEPEST_STACK, UNKNOWN, UNKNOWN_SITE, Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.recorded_files import UNKNOWN
+from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 MEMORY = "sampled_memory"

@@ -23,7 +23,9 @@ from interpose.errors import Caught
 from interpose.experiments.maintenance.archives import OBJECT, SOURCE, Archive, Entry, hash_of, read_content, read_index
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
-from interpose.experiments.model.process import UNKNOWN, Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.recorded_files import UNKNOWN
+from interpose.experiments.model.stacks import Site
 
 LARGEST_SOURCE_BYTES = 8 << 20
 _PRIVATE_NAME = re.compile(

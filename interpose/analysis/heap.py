@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from interpose.analysis.profile.profiled import NO_PYTHON
 from interpose.experiments.format.records import HeapRecord, HeapSiteRecord
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 SITES_AT_MOST = 1 << 17
 _95_PERCENT = 1.96  # standard deviations

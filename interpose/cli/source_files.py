@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import LARGEST_SOURCE_BYTES, Source, Sources, decoded, is_dynamic, path_of
+from interpose.experiments.model.stacks import Site
 
 EXPERIMENTS = "$expts"  # in a path: what the experiments have of it
 _SUFFIXES = (".py", ".pyw", ".pyx", ".pxd", ".pxi")

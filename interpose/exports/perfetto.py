@@ -17,7 +17,8 @@ from typing import BinaryIO
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.usage import Usage, usages
 from interpose.experiments.format.trace_contexts import in_words
-from interpose.experiments.model.process import Process, Thread
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.threads import Thread
 from interpose.exports.flows import Flows, flows_of
 from interpose.exports.protobuf import double, fixed64, message, number, text
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events

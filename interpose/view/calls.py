@@ -14,7 +14,8 @@ from interpose.analysis.expressions.filters import Filter
 from interpose.errors import UsageError
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.table import Table
 from interpose.reports.tables.events import events_table
 from interpose.reports.tables.structure import structure_table

@@ -38,8 +38,10 @@ def run(directory: Path, *words: str, **options) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("command", "unbuffered"),
+    [*((command, "") for command in COMMANDS), *((command, "1") for command in ("report", "events", "export", "list"))],
+)
 def test_a_full_standard_output_is_told_in_one_line(experiment, command, unbuffered):
     with open("/dev/full", "w") as full:
         done = run(experiment, *command.split(), stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})

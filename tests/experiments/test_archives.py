@@ -13,8 +13,8 @@ from interpose.cli.main import main
 from interpose.experiments.maintenance.archives import ENTRIES_AT_MOST, Archive, is_content, read_index
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
-from interpose.experiments.model.process import Site
 from interpose.experiments.model.sources import Sources
+from interpose.experiments.model.stacks import Site
 from tests.build import Build, event
 
 KEY = "-----BEGIN OPENSSH PRIVATE " + "KEY-----"  # apart, lest it be taken for one here

@@ -7,8 +7,8 @@ import pytest
 
 from interpose.experiments.format.dynamic import LARGEST_TEXT_BYTES
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Site
 from interpose.experiments.model.sources import Sources
+from interpose.experiments.model.stacks import Site
 from tests.build import Build
 
 GENERATED = """

@@ -8,7 +8,7 @@ from interpose.errors import ExperimentError
 from interpose.experiments.format import blocks
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python

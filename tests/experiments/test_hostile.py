@@ -90,16 +90,17 @@ def read_all(path):
 
 
 LONG_FILES = ("log.xml", "threads")  # at any byte a minute each
-STEPS = (37, pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=[pytest.mark.slow, pytest.mark.reach]))
+LONG_STEPS = (37, pytest.param(5, marks=pytest.mark.slow), pytest.param(1, marks=[pytest.mark.slow, pytest.mark.reach]))
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [name for name in FILES if name not in LONG_FILES])
-def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name, monkeypatch):
+def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name, step, monkeypatch):
     monkeypatch.setattr(blocks, "WRITTEN_WITHIN_S", ())
-    cut_and_read(tmp_path, name, 1)
+    cut_and_read(tmp_path, name, step)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", LONG_STEPS)
 @pytest.mark.parametrize("name", LONG_FILES)
 def test_a_long_file_cut_here_and_there_is_read_as_far_as_it_goes(tmp_path, name, step, monkeypatch):
     monkeypatch.setattr(blocks, "WRITTEN_WITHIN_S", ())

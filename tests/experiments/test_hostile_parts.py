@@ -172,8 +172,8 @@ def many(build):
 @pytest.mark.parametrize(
     ("place", "limit", "said"),
     [
-        ("model.process.THREADS_AT_MOST", 9, "threads: more than 9 records, the rest was not read"),
-        ("model.process.OPEN_CALLS_AT_MOST", 25, "threads: more than 25 calls in progress"),
+        ("model.threads.THREADS_AT_MOST", 9, "threads: more than 9 records, the rest was not read"),
+        ("model.threads.OPEN_CALLS_AT_MOST", 25, "threads: more than 25 calls in progress"),
         ("model.process.SAMPLES_AT_MOST", 9, "overview: more than 9 records, the rest was not read"),
         ("model.process.CHILDREN_AT_MOST", 9, "children: more than 9 records, the rest was not read"),
         ("format.tables.STRINGS_AT_MOST", 9, "strings: more than 9 strings, the rest was not read"),
@@ -188,7 +188,7 @@ def test_of_more_than_memory_should_hold_the_first_are_read(tmp_path, monkeypatc
 
     assert f"test.1.er/{said}" in [str(each) for each in process.damages.found]
     assert min(map(len, kept)) in (limit, 30)
-    if place.startswith("model.process.OPEN"):
+    if place.startswith("model.threads.OPEN"):
         assert sum(len(thread.open_calls) for thread in process.threads) == 20
 
 

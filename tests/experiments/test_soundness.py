@@ -51,14 +51,15 @@ def test_a_recorded_experiment_is_sound(traced, capsys):
     assert (code, capsys.readouterr().out.count("\n")) == (0, 1)
 
 
+@pytest.mark.parametrize("cuts", [13, pytest.param(37, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_cut_anywhere_is_repaired_in_a_copy(tmp_path, name, capsys):
+def test_a_file_cut_anywhere_is_repaired_in_a_copy(tmp_path, name, cuts, capsys):
     """What was read of the damaged one is read of the repaired, and nothing in it is cut short any more."""
     path = small(tmp_path / "test.1.er", whole_files=True).write()
     whole = (path / name).read_bytes()
     end = len(whole.rstrip(b"\0"))
 
-    for size in {*range(0, end, max(end // 37, 1)), end - 1, end + 1}:
+    for size in {*range(0, end, max(end // cuts, 1)), end - 1, end + 1}:
         (path / name).write_bytes(whole[:size])
         try:
             found = calls(path)
@@ -135,11 +136,12 @@ def test_of_compressed_events_the_whole_blocks_are_kept(tmp_path, block, spoilt,
     assert (path / "events.zst").read_bytes() == made
 
 
-def test_compressed_events_that_are_cut_anywhere_end_with_a_whole_block(tmp_path, capsys):
+@pytest.mark.parametrize("step", [17, pytest.param(5, marks=pytest.mark.slow)])
+def test_compressed_events_that_are_cut_anywhere_end_with_a_whole_block(tmp_path, step, capsys):
     path = tmp_path / "test.1.er"
     data, begins = compressed_whole(path)
 
-    for size in range(0, len(data), 5):
+    for size in range(0, len(data), step):
         (path / "events.zst").write_bytes(data[:size])
         main(["check", "--repair", "--in-place", "test.1.er"])
         whole = [begin for begin in begins if begin <= size + 7]

@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["interpose"]):
     import interpose.cli.main
     from interpose.errors import InterposeError
     from interpose.experiments.maintenance import repair
-    from interpose.experiments.model import process
+    from interpose.experiments.model import intrinsics, recorded_files
 
     interpose.cli.main.load_commands()
     from tests import hostile
@@ -46,7 +46,8 @@ def fuzz(reader: str, options: list[str]) -> None:
         sys.exit(f"{reader}: no reader; there are {', '.join([*hostile.readers(), hostile.TAR])}")
     # They are the same each time, and take most of it.
     if reader not in ("log", "map", "packed", "group", hostile.TAR):
-        process.read_log, process.read_map = read_once(process.read_log), read_once(process.read_map)
+        recorded_files.read_log = read_once(recorded_files.read_log)
+        intrinsics.read_map = read_once(intrinsics.read_map)
     with tempfile.TemporaryDirectory() as top, tempfile.TemporaryDirectory() as found:
         place = hostile.Place(Path(top))
 

@@ -16,6 +16,7 @@ from tracing import Traced, environment
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
+from interpose.pytest.limits import limits_of
 
 Run = Callable[..., "Ran"]
 
@@ -216,21 +217,21 @@ def test_calls_of_all_threads_count(tests):
 
 
 @pytest.mark.any_python
-@pytest.mark.parametrize(
-    ("limit", "is_exceeded"),
-    [
-        ("3, intrinsic='sqlite3.*.execute'", True),
-        ("3, intrinsic='sqlite3.*.commit'", False),
-        ("3, detail='select ?*', kind='db'", True),
-        ("3, detail='insert*'", False),
-        ("3, kind='net'", False),
-    ],
-)
-def test_limits_are_of_what_matches_the_patterns(tests, limit, is_exceeded):
-    ran = tests(asking(f"    @pytest.mark.max_calls({limit})\n    def test_asks(): ask(4)\n"), "--interpose")
+def test_limits_are_of_what_matches_the_patterns(tests):
+    limits = {
+        "execute": ("3, intrinsic='sqlite3.*.execute'", True),
+        "commit": ("3, intrinsic='sqlite3.*.commit'", False),
+        "select": ("3, detail='select ?*', kind='db'", True),
+        "insert": ("3, detail='insert*'", False),
+        "net": ("3, kind='net'", False),
+    }
+    source = "".join(
+        f"    @pytest.mark.max_calls({limit})\n    def test_{name}(): ask(4)\n" for name, (limit, _) in limits.items()
+    )
+    ran = tests(asking(source), "--interpose")
 
-    assert ran.returncode == is_exceeded, ran.stdout
-    assert ("max_calls: 4 calls" in ran.stdout) == is_exceeded
+    exceeded = {name for name, (_, is_exceeded) in limits.items() if is_exceeded}
+    assert set(re.findall(r"^_+ test_(\w+) _+\nmax_calls: 4 calls", ran.stdout, re.M)) == exceeded
 
 
 @pytest.mark.any_python
@@ -261,26 +262,34 @@ def test_a_test_that_failed_fails_as_it_did(tests):
 
 
 @pytest.mark.any_python
-@pytest.mark.parametrize(
-    ("limit", "why"),
-    [
-        ("dbs=5", "'dbs' is not one of db, screen"),
-        ("db=-1", "-1 is not a number of 0 or more"),
-        ("db='5'", "'5' is not a number of 0 or more"),
-        ("db=True", "True is not a number of 0 or more"),
-        ("", "must be of the form db=5, or 5, intrinsic='sqlite3.*'"),
-        ("intrinsic='a'", "must be of the form db=5, or 5, intrinsic='sqlite3.*'"),
-        ("1, 2", "must be of the form db=5, or 5, intrinsic='sqlite3.*'"),
-        ("1, kind='x'", "'x' is not one of db"),
-        ("1, detail=7", "detail must be a pattern, not 7"),
-    ],
-)
-def test_a_limit_that_is_none_is_told_in_a_line(tests, limit, why):
-    ran = tests(asking(f"    @pytest.mark.max_calls({limit})\n    def test_asks(): ask(1)\n"), "--interpose")
+def test_a_limit_that_is_none_is_told_in_a_line(tests):
+    ran = tests(asking("    @pytest.mark.max_calls(dbs=5)\n    def test_asks(): ask(1)\n"), "--interpose")
 
     assert ran.returncode == pytest.ExitCode.USAGE_ERROR
-    assert f"ERROR: test_it.py::test_asks: max_calls: {why}" in ran.stderr
+    assert "ERROR: test_it.py::test_asks: max_calls: 'dbs' is not one of db, screen" in ran.stderr
     assert "Traceback" not in ran.stdout + ran.stderr
+
+
+FORM = "must be of the form db=5, or 5, intrinsic='sqlite3.*'"
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize(
+    ("arguments", "words", "why"),
+    [
+        ((), {"db": -1}, "-1 is not a number of 0 or more"),
+        ((), {"db": "5"}, "'5' is not a number of 0 or more"),
+        ((), {"db": True}, "True is not a number of 0 or more"),
+        ((), {}, FORM),
+        ((), {"intrinsic": "a"}, FORM),
+        ((1, 2), {}, FORM),
+        ((1,), {"kind": "x"}, "'x' is not one of db"),
+        ((1,), {"detail": 7}, "detail must be a pattern, not 7"),
+    ],
+)
+def test_why_a_limit_is_none(arguments, words, why):
+    with pytest.raises(ValueError, match=f"^{re.escape(why)}"):
+        list(limits_of(arguments, words))
 
 
 @pytest.mark.any_python

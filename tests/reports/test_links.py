@@ -10,7 +10,7 @@ import sys
 import pytest
 from tracing import environment
 
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.links import linked, wants_links
 from interpose.reports.formats.short_paths import Places
 from tests.build import SECOND, Build, event

@@ -29,7 +29,7 @@ sink = os.open(os.devnull, os.O_WRONLY)
 over = threading.Event()
 def work():
     while not over.is_set():
-        for _ in range(200):
+        for _ in range(100):
             os.write(sink, b"x")
         over.wait(0.02)  # fewer calls a second than a reader of all of them reads, also on a slow machine
 threads = [threading.Thread(target=work) for _ in range(2)]
@@ -74,7 +74,7 @@ def numbers_of_calls(experiment: Experiment) -> dict[int, list[int]]:
 @pytest.mark.parametrize("watched", [False, True], ids=["alone", "while it is compressed"])
 def test_calls_add_up_and_none_is_missing_or_there_twice(busy, tmp_path, watched):
     monitor = Monitor(str(tmp_path / "test.1.er")) if watched else None
-    for _ in range(20):
+    for _ in range(10):
         if monitor:
             monitor.look(time.monotonic() + 0.05)
         experiment = opened(tmp_path)

@@ -1,5 +1,6 @@
 """Where sampling is hard, or refused: the program is what it is without it, and the sampler ends well."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import Sampled
 from interpose.profiler import Profiler
 from interpose.timing.sampler import Sampler
+from tests.hooks.test_other_interpreters import MAKING
 
 pytestmark = pytest.mark.any_python
 
@@ -43,15 +45,21 @@ def program():
     return BUSY
 
 
-@pytest.fixture
-def running(tmp_path, own_environment, program):
+@contextlib.contextmanager
+def started(place, environment, program):
     """A program that computes and is recorded, but not sampled; its experiment."""
-    environment = {**own_environment, "INTERPOSE": "calls", "INTERPOSE_DIR": str(tmp_path)}
+    environment = {**environment, "INTERPOSE": "calls", "INTERPOSE_DIR": str(place)}
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
-    yield Experiment(str(tmp_path / "test.1.er")).founder
+    yield Experiment(str(place / "test.1.er")).founder
     process.kill()
     process.communicate()
+
+
+@pytest.fixture
+def running(tmp_path, own_environment, program):
+    with started(tmp_path, own_environment, program) as founder:
+        yield founder
 
 
 @pytest.fixture
@@ -138,6 +146,31 @@ def test_a_closed_sampler_says_so(sampler):
         sampler.run(0.1)
 
 
+@pytest.fixture
+def disk(tmp_path):
+    """A file system of a few MiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no right to mount a file system")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_disk_that_is_full_ends_the_sampling_alone(disk, own_environment):
+    with started(disk, own_environment, BUSY) as founder:
+        with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        sampler = Sampler(founder.directory, 1000)
+        sampler.add(founder.log.pid, founder.directory, founder.log.interpreter, founder.log.libraries)
+        sample_for(sampler, 0.5)
+        sampler.close()
+
+        assert has_mapped(founder.directory, founder.log.pid)
+        assert sampled_records(Path(founder.directory)) == 0
+
+
 @pytest.mark.parametrize(
     ("program", "code"),
     [
@@ -206,3 +239,43 @@ def test_where_reading_is_refused_the_experiment_says_so(running):
     assert done.stdout == "Operation not permitted\n", done.stderr
     sampled = Sampled(Experiment(running.directory).founder)
     assert (sampled.why_not, list(sampled.samples())) == ("Operation not permitted", [])
+
+
+OTHER_INTERPRETER = """
+def inner(until):
+    while time.thread_time() < until: sum(range(1000))
+run("import time\\n" + inspect.getsource(inner) + "inner(time.thread_time() + 0.5)")
+"""
+
+
+def test_what_another_interpreter_of_the_process_runs_is_sampled(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text("import inspect" + MAKING + OTHER_INTERPRETER)
+
+    done = interpose("run", "--profile", "500", "app.py")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    sampled = Sampled(Experiment(str(tmp_path / "work" / "test.1.er")).founder)
+    assert "inner" in {site.function for each in sampled.samples() for site in sampled.frames(each.stack)}
+
+
+IN_A_NAMESPACE = """
+import subprocess, sys
+child = "import time\\nwhile time.thread_time() < 0.5: sum(range(1000))\\nprint(sum(range(9)))"
+done = subprocess.run(["unshare", "-fp", sys.executable, "-c", child], capture_output=True, text=True)
+print(done.stdout, done.stderr, done.returncode)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+def test_a_child_whose_number_is_another_process_outside_is_not_sampled(interpose, tmp_path):
+    """In a namespace of process numbers it is process 1."""
+    (tmp_path / "work" / "app.py").write_text(IN_A_NAMESPACE)
+
+    done = interpose("run", "--profile", "500", "app.py")
+
+    if "unshare" in done.stdout:
+        pytest.skip("no right to make a namespace")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "36\n  0\n", "")
+    child = Experiment(str(tmp_path / "work" / "test.1.er")).processes[-1]
+    assert child.log.pid == 1
+    assert list(Sampled(child).samples()) == []

@@ -28,7 +28,8 @@ from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
-from interpose.experiments.model.process import Process, Thread
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.threads import Thread
 from interpose.legacy.codes import STATEMENT
 
 NO_PAUSES = Pauses()

@@ -28,7 +28,8 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.profiled import NO_CODE, ProcessProfile, profiled, task_frame
 from interpose.analysis.profile.weights import Pool
-from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import UNKNOWN_SITE, Site
 
 NODES_AT_MOST = 1_000_000
 MODULE = "<module>"

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.rows import START_UP, Row
 from interpose.analysis.recording.lineage import script_of
-from interpose.experiments.model.process import UNKNOWN, UNKNOWN_SITE, Process
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.sources import path_of
+from interpose.experiments.model.stacks import UNKNOWN_SITE
 from interpose.kinds import IDLE
 
 _KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import closing_rows
 from interpose.analysis.consolidation.sums import Sums
-from interpose.experiments.model.process import UNKNOWN_SITE, Process
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import UNKNOWN_SITE
 
 SYSTEM = ".SYSTEM"
 PYTHON, STDLIB, SITE, NATIVE, UNKNOWN = ".PYTHON", ".STDLIB", ".SITE", ".NATIVE", ".UNKNOWN"

@@ -17,7 +17,7 @@ from interpose.analysis.calls.rows import NOT_KEPT, Row
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.transactions.estimate import Estimate, Margin, Population
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 Labels = tuple[tuple[str, str], ...]
 

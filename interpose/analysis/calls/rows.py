@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.transactions.estimate import Margin
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 from interpose.legacy.codes import STATEMENT
 

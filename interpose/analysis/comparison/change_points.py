@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -71,24 +71,36 @@ def _drawn_in(values: Sequence[float]) -> list[float]:
 def _best(values: Sequence[float]) -> tuple[int, float]:
     """The split where two figures fit best, and how much better than one: the share of the squares that they explain.
     """
-    number, mean = len(values), sum(values) / len(values)
-    sums = list(accumulate(each - mean for each in values))
-    fits = [
-        (sums[place - 1] ** 2 * number / (place * (number - place)), -place)
-        for place in range(RUNS_AT_LEAST, number - RUNS_AT_LEAST + 1)
-    ]
-    size, place = max(fits)
-    return -place, size
+    gains = _gains(_centred(values), _weights(len(values)))
+    size = max(gains)
+    return gains.index(size) + RUNS_AT_LEAST, size
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values)
+    return [each - mean for each in values]
+
+
+def _weights(number: int) -> list[float]:
+    """By what the square of the sum before each split of so many values is multiplied to be the squares explained."""
+    return [number / (place * (number - place)) for place in range(RUNS_AT_LEAST, number - RUNS_AT_LEAST + 1)]
+
+
+def _gains(centred: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The squares that each split explains, the earliest split first."""
+    sums = islice(accumulate(centred), RUNS_AT_LEAST - 1, None)
+    return [before * before * weight for before, weight in zip(sums, weights, strict=False)]
 
 
 def _chance(values: Sequence[float], size: float) -> float:
     """How often two figures fit shuffled values as well; shuffling stops early if that is often."""
     shuffles = min(SHUFFLES, max(SHUFFLES_AT_LEAST, _SHUFFLED_AT_MOST // len(values)))
-    shuffled, random_ = list(values), random.Random(_SEED)
+    shuffled, weights, draw = _centred(values), _weights(len(values)), random.Random(_SEED).random
+    enough = size * (1 - 1e-9)
     as_well = 1  # the order that they have
     for done in range(1, shuffles + 1):
-        random_.shuffle(shuffled)
-        as_well += _best(shuffled)[1] >= size * (1 - 1e-9)
+        shuffled.sort(key=lambda _: draw())  # in a third of the time of random.shuffle
+        as_well += max(_gains(shuffled, weights)) >= enough
         if as_well > 2 * SEEN_WRONGLY * (shuffles + 1):
             return as_well / (done + 1)
     return as_well / (shuffles + 1)

@@ -19,7 +19,8 @@ from interpose.analysis.transactions.tracking import Tracker, roles_of
 from interpose.errors import UsageError
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.layout import Bytes, Layout
-from interpose.experiments.model.process import READ_AGAIN_AT_MOST, Process
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.threads import READ_AGAIN_AT_MOST
 
 
 class Consolidator(Protocol):

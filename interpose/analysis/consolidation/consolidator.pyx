@@ -63,62 +63,15 @@ cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
 cdef uint64_t idle = tracking.IDLE
 cdef uint64_t other_detail = OTHER
 
-cdef enum:
-    NONE = 0  # no node; the first one in use is 1
-    ROOT = 1
-
-# What is in the place of the node around it, of nodes that hold others; their keys say what for.
-cdef uint32_t AWAITED = 0xFFFFFFFF
-cdef uint32_t HELD = 0xFFFFFFFE
-cdef uint32_t NODES_AT_MOST = 0xFFFFFF00
-
-
-
-# What the keys are multiplied by where they are hashed.
-cdef uint64_t[KEYS] ODD = [
-    0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
-]
-
-
-cdef inline bint is_own_name(uint64_t name) noexcept nogil:
-    """Whether the name of a transaction is a detail."""
-    return name & ~other_detail == by_detail and name != (by_detail | other_detail)
-
-
 cdef struct Place:
     size_t offset
     int size_bytes  # 0: the record does not have the field
 
 
-cdef struct Counts:
-    # A part of a histogram: `room` buckets from `first` on.
-    uint32_t first
-    uint32_t room
-    uint64_t *numbers
-
-
-cdef struct Node:
-    uint32_t outer
-    uint32_t next_in_chain  # of a spare one: the next spare one
-    uint32_t first_inner
-    uint32_t next_inner
-    uint64_t keys[KEYS]
-    uint64_t name
-    uint64_t figures[FIGURE_COUNT]
-    uint64_t calls_before  # as many calls and so much wall time may be in OTHER of it
-    uint64_t wall_before
-    Counts walls
-    Counts cpus
-
-
-cdef struct Slow:
-    uint64_t wall
-    uint64_t order  # which event it was
-
-
-cdef struct Pair:
-    uint32_t into
-    uint32_t given
+include "figures.pxi"
+include "nodes.pxi"
+include "folding.pxi"
+include "slowest.pxi"
 
 
 cdef struct Awaited:
@@ -162,27 +115,6 @@ cdef int by_thread_and_call(const void *first, const void *second) noexcept nogi
     return (one.call > other.call) - (one.call < other.call)
 
 
-cdef inline uint64_t calls_of(const Node *node) noexcept nogil:
-    """How many calls a record may have had."""
-    return min(node.figures[CALLS] + node.calls_before, most)
-
-
-cdef inline uint64_t wall_of(const Node *node) noexcept nogil:
-    """How much wall time a record may have had."""
-    return min(node.figures[WALL_SUM] + node.wall_before, most)
-
-
-cdef int descending(const void *first, const void *second) noexcept nogil:
-    cdef uint64_t one = (<const uint64_t *>first)[0], other = (<const uint64_t *>second)[0]
-    return (one < other) - (one > other)
-
-
-cdef uint64_t largest_but(uint64_t *numbers, size_t count, size_t kept) noexcept nogil:
-    """The largest but for so many, or the least; of one number or more, whose order changes."""
-    qsort(numbers, count, sizeof(uint64_t), descending)
-    return numbers[min(kept, count - 1)]
-
-
 cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nogil:
     cdef uint32_t narrow
     cdef uint64_t wide
@@ -192,79 +124,6 @@ cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nog
     if place.size_bytes == 8:
         memcpy(&wide, record + place.offset, 8)
         return wide
-    return 0
-
-
-cdef inline void add(uint64_t *total, uint64_t value) noexcept nogil:
-    """Add without passing `most`: neither term is larger, so nothing wraps, and the order does not matter."""
-    if value > most:
-        value = most
-    total[0] += value
-    if total[0] > most:
-        total[0] = most
-
-
-cdef inline void at_least(uint64_t *least, uint64_t value) noexcept nogil:
-    if value < least[0]:
-        least[0] = value
-
-
-cdef inline void at_most(uint64_t *largest, uint64_t value) noexcept nogil:
-    if value > largest[0]:
-        largest[0] = value
-
-
-cdef extern from *:
-    """
-    static inline unsigned bit_length(uint64_t number) { return number ? 64 - __builtin_clzll(number) : 0; }
-    """
-    unsigned bit_length(uint64_t number) noexcept nogil
-
-
-cdef inline uint32_t bucket_of(uint64_t time_ns) noexcept nogil:
-    cdef unsigned length = bit_length(time_ns)
-    cdef unsigned coarse = length - FINE_BITS - 1 if length > FINE_BITS + 1 else 0
-    return <uint32_t>((coarse << FINE_BITS) + (time_ns >> coarse))
-
-
-cdef int count_in(Counts *counts, uint32_t bucket, uint64_t number) except -1 nogil:
-    """Count `number` more in a bucket. Raises MemoryError; everything is as before then."""
-    cdef uint32_t first, beyond, slack
-    cdef uint64_t *numbers
-    if counts.room == 0 or bucket < counts.first or bucket >= counts.first + counts.room:
-        first, beyond = bucket, bucket + 1
-        if counts.room:
-            slack = max(counts.room // 2, 8)
-            first = min(counts.first, bucket - min(bucket, slack) if bucket < counts.first else bucket)
-            beyond = max(counts.first + counts.room, bucket + 1 + slack if bucket >= counts.first else bucket + 1)
-        numbers = <uint64_t *>calloc(beyond - first, sizeof(uint64_t))
-        if numbers == NULL:
-            with gil:
-                raise MemoryError
-        if counts.room:
-            memcpy(numbers + (counts.first - first), counts.numbers, counts.room * sizeof(uint64_t))
-            free(counts.numbers)
-        counts.first = first
-        counts.room = beyond - first
-        counts.numbers = numbers
-    counts.numbers[bucket - counts.first] += number
-    return 0
-
-
-cdef inline int merge_counts(Counts *counts, Counts *given) except -1 nogil:
-    cdef uint32_t i
-    for i in range(given.room):
-        if given.numbers[i]:
-            count_in(counts, given.first + i, given.numbers[i])
-    return 0
-
-
-cdef int copy_counts(Counts *counts, Counts *given) except -1:
-    if given.room:
-        counts.numbers = <uint64_t *>malloc(given.room * sizeof(uint64_t))
-        if counts.numbers == NULL:
-            raise MemoryError
-        memcpy(counts.numbers, given.numbers, given.room * sizeof(uint64_t))
     return 0
 
 
@@ -278,21 +137,15 @@ cdef Closed closed(closing) except *:
     )
 
 
-cdef dict counted(Counts *counts):
-    return {counts.first + i: counts.numbers[i] for i in range(counts.room) if counts.numbers[i]}
-
-
 @final
-cdef class CompiledConsolidator:
+cdef class CompiledConsolidator(Records):
     """Consolidates by the fields `by`; as PlainConsolidator."""
 
     cdef Place places[FIELDS]
     cdef Place key_places[KEYS]
     cdef int thread_key  # which of the keys is the thread; -1: none
-    cdef int detail_key  # likewise
     cdef int key_count
     cdef size_t record_bytes
-    cdef bint histograms
     cdef object layout
     cdef tuple by
     cdef object tracker
@@ -301,35 +154,16 @@ cdef class CompiledConsolidator:
     cdef Gap gap
     cdef uint32_t *roles
     cdef size_t roles_known
-    cdef Node *nodes
-    cdef size_t room
-    cdef size_t used
-    cdef uint32_t spare
-    cdef uint32_t *chains
-    cdef size_t chain_count  # a power of two
-    cdef size_t linked  # nodes in chains
-    cdef Pair *pairs
-    cdef size_t pair_room
-    cdef uint32_t last  # the record of the last call that means nothing for transactions, unless it has moved
-    cdef uint32_t last_into  # what that is inside of
+    # Of the last call that means nothing for transactions, whose record is `last`:
+    cdef uint32_t last_into  # what it is inside of
     cdef uint64_t last_thread
     cdef uint64_t last_parent
     cdef size_t waiting  # calls that have not come and had others inside
     cdef size_t waiting_at_most
     cdef size_t held_threads
-    cdef long long left  # records that may still be made
-    cdef long long detailed_left  # of them with a detail
-    cdef size_t kept  # of these for their calls, and as many for their time, when there are too many
-    cdef uint64_t enough_calls  # with which a record was not kept
-    cdef uint64_t enough_wall
-    cdef Slow *slow  # with their records in `slow_records`, in no order
-    cdef unsigned char *slow_records
-    cdef size_t slow_count
-    cdef size_t slow_at_most
-    cdef size_t least_slow  # the place of the fastest of them
+    cdef Slowest slow
     cdef uint64_t order
     cdef uint64_t impossible_count
-    cdef bint full
 
     def __cinit__(
         self,
@@ -363,30 +197,11 @@ cdef class CompiledConsolidator:
         self.detailed_left = details_at_most
         self.kept = details_at_most // 4
         self.detail_key = by.index("detail") if "detail" in by else -1
-        self.slow_at_most = slowest_at_most
-        self.slow = <Slow *>calloc(slowest_at_most + 1, sizeof(Slow))
-        self.slow_records = <unsigned char *>calloc(slowest_at_most + 1, self.record_bytes)
+        self.slow = Slowest(slowest_at_most, self.record_bytes)
         self.know(roles or {})
-        self.room = 1024
-        self.chain_count = 1024
-        self.nodes = <Node *>calloc(self.room, sizeof(Node))
-        self.chains = <uint32_t *>calloc(self.chain_count, sizeof(uint32_t))
-        if self.nodes == NULL or self.chains == NULL or self.slow == NULL or self.slow_records == NULL:
-            raise MemoryError
-        self.used = ROOT + 1
 
     def __dealloc__(self):
-        cdef size_t i
-        if self.nodes != NULL:
-            for i in range(self.used):
-                free(self.nodes[i].walls.numbers)
-                free(self.nodes[i].cpus.numbers)
-        free(self.nodes)
-        free(self.chains)
-        free(self.pairs)
         free(self.roles)
-        free(self.slow)
-        free(self.slow_records)
 
     cdef Place place_of(self, layout, name) except *:
         cdef Place place
@@ -420,72 +235,26 @@ cdef class CompiledConsolidator:
         cdef CompiledConsolidator other = CompiledConsolidator.__new__(
             CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
             {number: self.roles[<size_t>number] for number in range(self.roles_known)},
-            self.waiting_at_most, self.left, self.slow_at_most, self.detailed_left,
+            self.waiting_at_most, self.left, self.slow.at_most, self.detailed_left,
         )
-        other.copy_nodes(self)
+        other.copy(self)
         return other
 
-    cdef int copy_nodes(self, CompiledConsolidator other) except -1:
-        cdef size_t i
-        cdef Node *nodes = <Node *>malloc(other.room * sizeof(Node))
-        cdef uint32_t *chains = <uint32_t *>malloc(other.chain_count * sizeof(uint32_t))
-        if nodes == NULL or chains == NULL:
-            free(nodes)
-            free(chains)
-            raise MemoryError
-        free(self.nodes)
-        free(self.chains)
-        self.nodes = nodes
-        self.chains = chains
-        memcpy(chains, other.chains, other.chain_count * sizeof(uint32_t))
-        memcpy(nodes, other.nodes, other.used * sizeof(Node))
-        for i in range(other.used):
-            nodes[i].walls.numbers = nodes[i].cpus.numbers = NULL
-        self.room = other.room
-        self.used = other.used
-        self.chain_count = other.chain_count
-        for i in range(other.used):
-            copy_counts(&nodes[i].walls, &other.nodes[i].walls)
-            copy_counts(&nodes[i].cpus, &other.nodes[i].cpus)
+    cdef int copy(self, CompiledConsolidator other) except -1:
+        self.copy_nodes(other)
         self.kept = other.kept
         self.enough_calls = other.enough_calls
         self.enough_wall = other.enough_wall
-        self.spare = other.spare
-        self.linked = other.linked
         self.waiting = other.waiting
         self.held_threads = other.held_threads
         self.impossible_count = other.impossible_count
         self.full = other.full
-        self.slow_count = other.slow_count
-        memcpy(self.slow, other.slow, other.slow_count * sizeof(Slow))
-        memcpy(self.slow_records, other.slow_records, other.slow_count * other.record_bytes)
+        self.slow.copy(other.slow)
         return 0
 
     def slowest(self):
         """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
-        found = [(self.slow[i].wall, -<object>self.slow[i].order, i) for i in range(self.slow_count)]
-        return [
-            self.slow_records[i * self.record_bytes : (i + 1) * self.record_bytes]
-            for _, _, i in sorted(found, reverse=True)
-        ]
-
-    cdef void keep_slow(self, uint64_t wall, const unsigned char *record) noexcept nogil:
-        """Keep an event that is slower than the fastest of those kept."""
-        cdef size_t i, place = self.slow_count
-        if place == self.slow_at_most:
-            place = self.least_slow
-        else:
-            self.slow_count += 1
-        self.slow[place].wall = wall
-        self.slow[place].order = self.order
-        memcpy(self.slow_records + place * self.record_bytes, record, self.record_bytes)
-        self.least_slow = 0
-        for i in range(1, self.slow_count):
-            if self.slow[i].wall < self.slow[self.least_slow].wall or (
-                self.slow[i].wall == self.slow[self.least_slow].wall
-                and self.slow[i].order > self.slow[self.least_slow].order
-            ):
-                self.least_slow = i
+        return self.slow.in_order()
 
     @property
     def impossible(self):
@@ -539,14 +308,6 @@ cdef class CompiledConsolidator:
             found.append(Found(outer, key, node.name, figures, walls, cpus))
         return found
 
-    cdef list inners(self, uint32_t number):
-        cdef uint32_t i = self.nodes[number].first_inner
-        found = []
-        while i:
-            found.append(i)
-            i = self.nodes[i].next_inner
-        return found
-
     cdef int add_all(self, const unsigned char *record, size_t count) except -1 nogil:
         cdef uint64_t keys[KEYS]
         cdef uint64_t wall
@@ -565,8 +326,8 @@ cdef class CompiledConsolidator:
                 record += self.record_bytes
                 continue
             self.order += 1
-            if self.slow_at_most and (self.slow_count < self.slow_at_most or wall > self.slow[self.least_slow].wall):
-                self.keep_slow(wall, record)
+            if self.slow.has_room_for(wall):
+                self.slow.keep(wall, self.order, record)
             if self.is_beside_last(record):
                 self.add_beside_last(record, keys)
             else:
@@ -797,6 +558,16 @@ cdef class CompiledConsolidator:
         self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
         return 0
 
+    cdef uint32_t hold(self, uint64_t thread) except 0 nogil:
+        """What holds the records of the transaction that `thread` is in."""
+        cdef uint32_t i = self.find_holder(HELD, thread, 0)
+        if i == NONE:
+            if self.held_threads >= self.waiting_at_most:
+                return ROOT
+            i = self.make_holder(HELD, thread, 0)
+            self.held_threads += 1
+        return i
+
     cdef inline int add_figures(
         self, uint32_t number, const unsigned char *record, uint64_t think_wall, uint64_t think_cpu
     ) except -1 nogil:
@@ -832,364 +603,6 @@ cdef class CompiledConsolidator:
         if self.histograms:
             count_in(&node.walls, bucket_of(wall), 1)
             count_in(&node.cpus, bucket_of(cpu), 1)
-        return 0
-
-    cdef inline bint is_like(self, uint32_t number, const uint64_t *keys, uint64_t name) noexcept nogil:
-        cdef const uint64_t *own = self.nodes[number].keys
-        return (
-            own[0] == keys[0]
-            and own[1] == keys[1]
-            and own[2] == keys[2]
-            and own[3] == keys[3]
-            and own[4] == keys[4]
-            and self.nodes[number].name == name
-        )
-
-    cdef inline size_t chain_of(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
-        cdef uint64_t hash = outer + name * <uint64_t>0x9E3779B97F4A7C15
-        cdef int i
-        for i in range(KEYS):  # none waits for the one before it
-            hash += (keys[i] + 1) * ODD[i]
-        hash = (hash ^ hash >> 32) * <uint64_t>0x9E3779B97F4A7C15
-        return <size_t>(hash >> 29 & (self.chain_count - 1))
-
-    cdef uint32_t find(self, uint32_t outer, const uint64_t *keys, uint64_t name) noexcept nogil:
-        cdef uint32_t i = self.chains[self.chain_of(outer, keys, name)]
-        while i and (self.nodes[i].outer != outer or not self.is_like(i, keys, name)):
-            i = self.nodes[i].next_in_chain
-        return i
-
-    cdef inline bint is_detailed(self, const uint64_t *keys, uint64_t name) noexcept nogil:
-        """Whether a record has a detail of its own."""
-        cdef bint of_key = self.detail_key >= 0 and keys[self.detail_key] != 0 and keys[self.detail_key] != other_detail
-        return of_key or is_own_name(name)
-
-    cdef uint32_t node_of(self, uint32_t into, const uint64_t *keys, uint64_t name) except 0 nogil:
-        """The record of `keys` inside of `into`; the one for all that is too much where there are too many."""
-        cdef uint64_t nothing[KEYS]
-        cdef uint64_t folded[KEYS]
-        cdef uint32_t i = self.find(into, keys, name)
-        if i:
-            return i
-        if self.is_detailed(keys, name):
-            if self.detailed_left <= 0:
-                self.fold()
-            if self.detailed_left > 0 and self.left > 0:
-                self.detailed_left -= 1
-            else:
-                memcpy(folded, keys, sizeof(folded))
-                if self.detail_key >= 0 and folded[self.detail_key]:
-                    folded[self.detail_key] = other_detail
-                keys = folded
-                name = (by_detail | other_detail) if is_own_name(name) else name
-                i = self.find(into, keys, name)
-                if i:
-                    return i
-        if self.left > 0:
-            self.left -= 1
-            return self.make(into, keys, name)
-        self.full = True
-        memset(nothing, 0, sizeof(nothing))
-        i = self.find(ROOT, nothing, 0)
-        if i:
-            return i
-        self.left -= 1
-        return self.make(ROOT, nothing, 0)
-
-    cdef uint32_t make(self, uint32_t into, const uint64_t *keys, uint64_t name) except 0 nogil:
-        """A new record inside of `into`."""
-        cdef uint32_t i = self.take()
-        cdef Node *node = &self.nodes[i]
-        memcpy(node.keys, keys, sizeof(uint64_t) * KEYS)
-        node.name = name
-        node.figures[FIRST] = node.figures[WALL_LEAST] = node.figures[CPU_LEAST] = most
-        node.calls_before = self.enough_calls
-        node.wall_before = self.enough_wall
-        self.put(into, i)
-        self.link(i)
-        return i
-
-    cdef int fold(self) except -1 nogil:
-        """Have the records with details that have few calls and little time be OTHER: the deepest first, so that what
-        is the same then does not depend on the order."""
-        cdef uint32_t *around = <uint32_t *>malloc(self.used * sizeof(uint32_t))
-        cdef unsigned char *few = <unsigned char *>calloc(self.used, 1)
-        cdef size_t count
-        try:
-            if around == NULL or few == NULL:
-                with gil:
-                    raise MemoryError
-            count = self.all_around(around)
-            self.find_few(around, count, few)
-            while count:
-                count -= 1
-                self.fold_inside(around[count], few)
-        finally:
-            free(around)
-            free(few)
-        return 0
-
-    cdef size_t all_around(self, uint32_t *around) noexcept nogil:
-        """All that holds others or is a record, each behind what is around it; returns how many."""
-        cdef size_t count = 0, place = 0
-        cdef uint32_t i
-        for i in range(ROOT, <uint32_t>self.used):
-            # Around nothing are what is in no use, and what holds the calls inside of the one that is being added.
-            if self.nodes[i].outer in (AWAITED, HELD) or (self.nodes[i].outer == NONE and self.nodes[i].first_inner):
-                around[count] = i
-                count += 1
-        while place < count:
-            i = self.nodes[around[place]].first_inner
-            while i:
-                around[count] = i
-                count += 1
-                i = self.nodes[i].next_inner
-            place += 1
-        return count
-
-    cdef int find_few(self, const uint32_t *around, size_t count, unsigned char *few) except -1 nogil:
-        """Mark those that are not kept."""
-        cdef uint64_t *calls = <uint64_t *>malloc((count + 1) * sizeof(uint64_t))
-        cdef uint64_t *walls = <uint64_t *>malloc((count + 1) * sizeof(uint64_t))
-        cdef size_t detailed = 0, place
-        cdef Node *node
-        try:
-            if calls == NULL or walls == NULL:
-                with gil:
-                    raise MemoryError
-            for place in range(count):
-                node = &self.nodes[around[place]]
-                if self.is_record(node) and self.is_detailed(node.keys, node.name):
-                    calls[detailed] = calls_of(node)
-                    walls[detailed] = wall_of(node)
-                    few[around[place]] = 1
-                    detailed += 1
-            if detailed == 0:
-                return 0
-            self.enough_calls = largest_but(calls, detailed, self.kept)
-            self.enough_wall = largest_but(walls, detailed, self.kept)
-            for place in range(count):
-                node = &self.nodes[around[place]]
-                if calls_of(node) > self.enough_calls or wall_of(node) > self.enough_wall:
-                    few[around[place]] = 0
-        finally:
-            free(calls)
-            free(walls)
-        return 0
-
-    cdef inline bint is_record(self, const Node *node) noexcept nogil:
-        return node.outer != NONE and node.outer != AWAITED and node.outer != HELD
-
-    cdef int fold_inside(self, uint32_t around, const unsigned char *few) except -1 nogil:
-        """Have those that are marked, of the records inside of one, be OTHER."""
-        cdef uint32_t i = self.nodes[around].first_inner, following, folded = NONE
-        self.nodes[around].first_inner = NONE
-        while i:
-            following = self.nodes[i].next_inner
-            if few[i]:
-                self.nodes[i].next_inner = folded
-                folded = i
-            else:
-                self.put(around, i)
-            i = following
-        while folded:
-            following = self.nodes[folded].next_inner
-            self.fold_one(around, folded)
-            folded = following
-        return 0
-
-    cdef int fold_one(self, uint32_t around, uint32_t number) except -1 nogil:
-        cdef Node *node = &self.nodes[number]
-        cdef uint32_t into
-        self.unlink(number)
-        self.detailed_left += 1
-        if self.detail_key >= 0 and node.keys[self.detail_key]:
-            node.keys[self.detail_key] = other_detail
-        if is_own_name(node.name):
-            node.name = by_detail | other_detail
-        into = self.find(around, node.keys, node.name)
-        if into == NONE:
-            self.put(around, number)
-            self.link(number)
-        else:
-            self.left += 1
-            self.add_node(into, number)
-            self.take_over(into, number)
-            self.give_back(number)
-        return 0
-
-    cdef inline void put(self, uint32_t into, uint32_t number) noexcept nogil:
-        self.nodes[number].outer = into
-        self.nodes[number].next_inner = self.nodes[into].first_inner
-        self.nodes[into].first_inner = number
-
-    cdef uint32_t find_holder(self, uint32_t what, uint64_t thread, uint64_t call) noexcept nogil:
-        cdef uint64_t keys[KEYS]
-        cdef uint32_t i
-        keys[0], keys[1], keys[2], keys[3], keys[4] = thread, call, 0, 0, 0
-        # Holders have a name in their turn, which is no part of what they are found by.
-        i = self.chains[self.chain_of(what, keys, 0)]
-        while i and (self.nodes[i].outer != what or self.nodes[i].keys[0] != thread or self.nodes[i].keys[1] != call):
-            i = self.nodes[i].next_in_chain
-        return i
-
-    cdef uint32_t make_holder(self, uint32_t what, uint64_t thread, uint64_t call) except 0 nogil:
-        """What holds the records of a call that has not come, or of the transaction that a thread is in."""
-        cdef uint32_t i = self.take()
-        self.nodes[i].keys[0] = thread
-        self.nodes[i].keys[1] = call
-        self.nodes[i].outer = what
-        self.link(i)
-        return i
-
-    cdef uint32_t hold(self, uint64_t thread) except 0 nogil:
-        """What holds the records of the transaction that `thread` is in."""
-        cdef uint32_t i = self.find_holder(HELD, thread, 0)
-        if i == NONE:
-            if self.held_threads >= self.waiting_at_most:
-                return ROOT
-            i = self.make_holder(HELD, thread, 0)
-            self.held_threads += 1
-        return i
-
-    cdef inline size_t own_chain(self, uint32_t number) noexcept nogil:
-        cdef Node *node = &self.nodes[number]
-        cdef bint is_holder = node.outer == AWAITED or node.outer == HELD
-        return self.chain_of(node.outer, node.keys, 0 if is_holder else node.name)
-
-    cdef int link(self, uint32_t number) except -1 nogil:
-        """Make a node one that is found."""
-        cdef size_t chain
-        if self.linked >= self.chain_count:
-            self.lengthen()
-        chain = self.own_chain(number)
-        self.nodes[number].next_in_chain = self.chains[chain]
-        self.chains[chain] = number
-        self.linked += 1
-        return 0
-
-    cdef void unlink(self, uint32_t number) noexcept nogil:
-        """Make a node one that is not found; it may move, or be given back."""
-        cdef uint32_t *place = &self.chains[self.own_chain(number)]
-        while place[0] != number:
-            place = &self.nodes[place[0]].next_in_chain
-        place[0] = self.nodes[number].next_in_chain
-        self.linked -= 1
-        self.last = NONE
-
-    cdef int lengthen(self) except -1 nogil:
-        """Four times the chains. Raises MemoryError; everything is as before then."""
-        cdef size_t chain, old_count = self.chain_count
-        cdef uint32_t i, following
-        cdef uint32_t *old = self.chains
-        cdef uint32_t *chains = <uint32_t *>calloc(old_count * 4, sizeof(uint32_t))
-        if chains == NULL:
-            with gil:
-                raise MemoryError
-        self.chains = chains
-        self.chain_count = old_count * 4
-        for chain in range(old_count):
-            i = old[chain]
-            while i:
-                following = self.nodes[i].next_in_chain
-                self.nodes[i].next_in_chain = chains[self.own_chain(i)]
-                chains[self.own_chain(i)] = i
-                i = following
-        free(old)
-        return 0
-
-    cdef uint32_t take(self) except 0 nogil:
-        """A node that is not in use, empty. Raises MemoryError."""
-        cdef uint32_t i
-        cdef Node *nodes
-        if self.spare:
-            i = self.spare
-            self.spare = self.nodes[i].next_in_chain
-        else:
-            if self.used == self.room:
-                nodes = <Node *>realloc(self.nodes, self.room * 2 * sizeof(Node)) if self.room < NODES_AT_MOST else NULL
-                if nodes == NULL:
-                    with gil:
-                        raise MemoryError
-                self.nodes = nodes
-                self.room *= 2
-            i = <uint32_t>self.used
-            self.used += 1
-        memset(&self.nodes[i], 0, sizeof(Node))
-        return i
-
-    cdef void give_back(self, uint32_t number) noexcept nogil:
-        free(self.nodes[number].walls.numbers)
-        free(self.nodes[number].cpus.numbers)
-        memset(&self.nodes[number], 0, sizeof(Node))
-        self.nodes[number].next_in_chain = self.spare
-        self.spare = number
-
-    cdef int take_over(self, uint32_t into, uint32_t given) except -1 nogil:
-        """Have the records that are inside of `given`, which is left empty, inside of `into`; like ones become one."""
-        cdef size_t pairs = 0
-        cdef uint32_t i, following, mine
-        cdef bint is_first = True
-        while True:
-            i = self.nodes[given].first_inner
-            self.nodes[given].first_inner = NONE
-            while i:
-                following = self.nodes[i].next_inner
-                self.unlink(i)
-                mine = self.find(into, self.nodes[i].keys, self.nodes[i].name)
-                if mine == NONE:
-                    self.put(into, i)
-                    self.link(i)
-                else:
-                    self.add_node(mine, i)
-                    self.left += 1
-                    self.detailed_left += self.is_detailed(self.nodes[i].keys, self.nodes[i].name)
-                    if self.nodes[i].first_inner:
-                        self.push(pairs, mine, i)
-                        pairs += 1
-                    else:
-                        self.give_back(i)
-                i = following
-            if not is_first:
-                self.give_back(given)
-            is_first = False
-            if pairs == 0:
-                return 0
-            pairs -= 1
-            into, given = self.pairs[pairs].into, self.pairs[pairs].given
-
-    cdef int push(self, size_t place, uint32_t into, uint32_t given) except -1 nogil:
-        cdef Pair *pairs
-        cdef size_t room
-        if place >= self.pair_room:
-            room = self.pair_room * 2 if self.pair_room else 64
-            pairs = <Pair *>realloc(self.pairs, room * sizeof(Pair))
-            if pairs == NULL:
-                with gil:
-                    raise MemoryError
-            self.pairs = pairs
-            self.pair_room = room
-        self.pairs[place].into = into
-        self.pairs[place].given = given
-        return 0
-
-    cdef int add_node(self, uint32_t into, uint32_t given) except -1 nogil:
-        """Add the figures of a record to those of one that is like it."""
-        cdef uint64_t *mine = self.nodes[into].figures
-        cdef uint64_t *other = self.nodes[given].figures
-        cdef int i
-        at_least(&self.nodes[into].calls_before, self.nodes[given].calls_before)
-        at_least(&self.nodes[into].wall_before, self.nodes[given].wall_before)
-        for i in range(FIGURE_COUNT):
-            if i == FIRST or i == WALL_LEAST or i == CPU_LEAST:
-                at_least(&mine[i], other[i])
-            elif i == LAST or i == WALL_MOST or i == CPU_MOST:
-                at_most(&mine[i], other[i])
-            else:
-                add(&mine[i], other[i])
-        if self.histograms:
-            merge_counts(&self.nodes[into].walls, &self.nodes[given].walls)
-            merge_counts(&self.nodes[into].cpus, &self.nodes[given].cpus)
         return 0
 
     cdef Awaited *all_awaited(self) except NULL nogil:

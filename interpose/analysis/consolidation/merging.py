@@ -19,7 +19,8 @@ from interpose.experiments.format.records import Event, Overview, SiteRecord, St
 from interpose.experiments.maintenance.writing import Written
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.map import Intrinsic
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 Item = TypeVar("Item")
 MAIN, OTHERS = 1, 2

@@ -18,7 +18,8 @@ from interpose.analysis.expressions.tokens import BY_NUMBER, FUNCTIONS, OF_CALL,
 from interpose.analysis.expressions.tree import Binary, Call, Junction, Literal, Membership, Name, Part, Unary
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.labels import is_in
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 Of = Callable[[Event, int], Any]
 Chooses = Callable[[Site], bool]

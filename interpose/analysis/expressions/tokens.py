@@ -14,7 +14,8 @@ from interpose.analysis.calls.groupings import experiment_label, host_label, ter
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.labels import Window, windows
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import UNKNOWN_SITE, Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import UNKNOWN_SITE, Site
 
 TransactionOf = Callable[[Process, Event], str]
 FOUNDER = "founder"  # what PROCESS is of it: it has no lineage

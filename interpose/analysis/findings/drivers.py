@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from interpose.analysis.findings.finding import Calls, Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import SLOW_SHARE
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 # Who takes less than half of the time is not the one to look at.
 MOST = 0.5

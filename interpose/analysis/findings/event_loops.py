@@ -10,7 +10,7 @@ from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import BY_CHANCE_NS, SLOW_SHARE
 from interpose.analysis.time.awaited import Awaited, covered_ns
 from interpose.analysis.time.blocks_of_loops import Block, Named
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a task may be steps that differ; fewer in all are not worth a change.
 TIMES_IN_A_TASK = 5

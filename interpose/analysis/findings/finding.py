@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a transaction may be steps that differ.
 TIMES_IN_ONE = 5

@@ -23,14 +23,16 @@ from typing import TypeVar
 
 from interpose.analysis.profile.margin import margin
 from interpose.analysis.profile.weights import Place, Weights
+from interpose.experiments.model.sampled import NOT_READ
 
 Group = TypeVar("Group", bound=Hashable)
 
 
 @dataclass
 class Code:
-    """What some code took: its samples, and its time, which `wall_ns` is the sum of. `margin_ns` is how far its CPU
-    time may be off, 19 times of 20."""
+    """What some code took: its samples, and its time, which `wall_ns` is the sum of. `chance_ns` is how far its CPU
+    time may be off by the number of samples, 19 times of 20; `unread_ns` how much more it may be, because stacks could
+    not be read."""
 
     samples: int = 0
     cpu_ns: int = 0
@@ -38,7 +40,13 @@ class Code:
     processor_ns: int = 0
     unexplained_ns: int = 0
     in_progress_ns: int = 0
-    margin_ns: float = 0.0
+    chance_ns: float = 0.0
+    unread_ns: float = 0.0
+
+    @property
+    def margin_ns(self) -> float:
+        """How far its CPU time may be off, 19 times of 20."""
+        return self.chance_ns + self.unread_ns
 
     @property
     def wall_ns(self) -> int:
@@ -46,14 +54,15 @@ class Code:
         return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns + self.in_progress_ns
 
     def add(self, other: Code) -> None:
-        """Add what the same code took in another pool: errors of the two have nothing to do with each other."""
+        """Add what the same code took in another pool: chance errors of the two have nothing to do with each other."""
         self.samples += other.samples
         self.cpu_ns += other.cpu_ns
         self.lock_ns += other.lock_ns
         self.processor_ns += other.processor_ns
         self.unexplained_ns += other.unexplained_ns
         self.in_progress_ns += other.in_progress_ns
-        self.margin_ns = sqrt(self.margin_ns**2 + other.margin_ns**2)
+        self.chance_ns = sqrt(self.chance_ns**2 + other.chance_ns**2)
+        self.unread_ns += other.unread_ns
 
 
 @dataclass
@@ -110,9 +119,18 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
     for counted in (weights.waited, weights.ready):
         for place, samples in counted.items():
             found[group_of(place)].samples += samples
+    unread = _unread_share(weights)
     for group, weight in ran.items():
-        found[group].margin_ns = margin(weight / whole, effective) * spent.cpu_ns
+        found[group].chance_ns = margin(weight / whole, effective) * spent.cpu_ns
+        found[group].unread_ns = unread * spent.cpu_ns
     return dict(found)
+
+
+def _unread_share(weights: Weights) -> float:
+    """The share of the CPU time of samples with unreadable stacks: all of it may belong to one short function."""
+    ran: Mapping[Place, float] = weights.cpu_ns or weights.ran or weights.ready
+    unread = sum(weight for place, weight in ran.items() if place.stack == NOT_READ)
+    return unread / sum(ran.values()) if unread else 0.0
 
 
 def _grouped(weights: Mapping[Place, float], group_of: Callable[[Place], Group]) -> dict[Group, float]:

@@ -33,8 +33,9 @@ from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.response_times import LOGIC, Transaction, Transactions, key_of
 from interpose.analysis.transactions.tracking import SPAN, Closing, Outermost, Step, Tracker
 from interpose.experiments.format.records import SampleRecord
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.stacks import Site
 
 
 class InTransaction(NamedTuple):

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from interpose.analysis.profile.profiled import NO_PYTHON, NOT_READABLE
 from interpose.experiments.format.records import MemoryRecord
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import NOT_READ, Sampled
+from interpose.experiments.model.stacks import Site
 
 
 class Growth(NamedTuple):

@@ -19,8 +19,9 @@ from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.stacks import Site
 from interpose.legacy.codes import STATEMENT
 
 CONTAINERS = frozenset(("logic", "import"))
@@ -351,6 +352,20 @@ def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: 
         if (thread, within) in made.walked.pools:
             ready = made.walked.ready.get(thread, 0)
             spent.settle(made.walked.pools[thread, within], delays.get(thread, 0), ready)
+    _spend_where_none_was_seen_to_wait(made, delays)
+
+
+def _spend_where_none_was_seen_to_wait(made: ProcessProfile, delays: Mapping[int, int]) -> None:
+    """The wait of a pool was for a processor if no sample found its thread waiting for anything else, as far as the
+    kernel says that the thread waited for one, and no other pool has it: threads of milliseconds have few samples."""
+    left_ns = Counter(delays)
+    for (thread, _), spent in made.spent.items():
+        left_ns[thread] -= spent.processor_ns
+    for pool, spent in made.spent.items():
+        if pool not in made.walked.pools or not made.walked.pools[pool].waited:
+            more_ns = max(min(left_ns[pool[0]], spent.unexplained_ns), 0)
+            spent.processor_ns += more_ns
+            left_ns[pool[0]] -= more_ns
 
 
 def program_waits(analysis: Analysis, found: Profiled) -> Unseen:

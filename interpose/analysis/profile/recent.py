@@ -18,8 +18,9 @@ from interpose.analysis.profile.weights import USUAL_NS, is_code
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import RUNS, Sampled
+from interpose.experiments.model.stacks import Site
 
 
 @dataclass

@@ -19,7 +19,8 @@ from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS
-from interpose.experiments.model.process import UNKNOWN, Site
+from interpose.experiments.model.recorded_files import UNKNOWN
+from interpose.experiments.model.stacks import Site
 
 WITH_CODE = ("function", "site")  # groupings that have them
 

@@ -9,7 +9,8 @@ from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_
 from interpose.analysis.recording.lineage import program_of, script_of
 from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 
 @dataclass

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.time.turns import Call, calls_of, has_tasks
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 KINDS = ("db", "net")
 Span = tuple[int, int]

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.time.turns import LONG_NS, Call, Turn, long_turns
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 # Less of it on the processor was waiting for one, or for the interpreter lock.
 COMPUTES_SHARE = 0.5

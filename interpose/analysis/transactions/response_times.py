@@ -27,7 +27,8 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
     site_of,
 )
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 from interpose.kinds import KINDS, ON_REQUEST
 
 LOGIC = "logic"

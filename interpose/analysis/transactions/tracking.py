@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.metadata.pauses import Pauses
-from interpose.experiments.model.process import UNKNOWN, Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.recorded_files import UNKNOWN
+from interpose.experiments.model.stacks import Site
 from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.

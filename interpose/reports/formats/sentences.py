@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
 from interpose.reports.formats.units import count, duration, percent, size

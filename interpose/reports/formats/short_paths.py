@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from interpose.experiments.model.process import UNKNOWN, Site
+from interpose.experiments.model.recorded_files import UNKNOWN
+from interpose.experiments.model.stacks import Site
 
 _PACKAGE = "__init__.py"
 # What Python adds to the names of extension modules: `_json.cpython-312-x86_64-linux-gnu.so`, `_cffi.abi3.so`.

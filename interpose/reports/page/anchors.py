@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 
 
 class Anchors:

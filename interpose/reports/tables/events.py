@@ -9,7 +9,7 @@ from interpose.analysis.calls.rows import START_UP
 from interpose.analysis.calls.trace import ENDED, Traced
 from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
 from interpose.reports.formats.units import SECOND_NS, count, duration

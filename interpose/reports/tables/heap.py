@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.groupings import process_label
 from interpose.analysis.heap import Allocated, Heap, ranked, when_last
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
 from interpose.reports.formats.units import count, duration, margin_percent, size

@@ -7,7 +7,8 @@ from typing import Any
 
 from interpose.analysis.recording.lineage import Node, program_of, why_not
 from interpose.experiments.format.children import Child
-from interpose.experiments.model.process import Process, Site
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
 from interpose.reports.formats.units import SECOND_NS, duration, scale_for, size

@@ -8,7 +8,7 @@ from interpose.analysis.calls.groupings import process_label, thread_label
 from interpose.analysis.calls.structure import Called
 from interpose.analysis.consolidation.kept_records import BY
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.process import Site
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, Values, clean
 from interpose.reports.formats.units import duration

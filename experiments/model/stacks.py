@@ -1,0 +1,176 @@
+"""What the numbers of sites and stacks in a process's events refer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from interpose.experiments.format.records import SiteRecord, StackRecord
+from interpose.experiments.format.tables import RecordTable
+from interpose.experiments.model.recorded_files import UNKNOWN, RecordedFiles
+
+DEEPEST_STACK = 10_000
+_KEPT_STACKS = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Site:
+    """A line of the program's code. `own` if it belongs neither to the standard library nor to an installed package.
+
+    For code in an interpreter other than the main one, `function` names the interpreter.
+
+    If a data collector named it, `collector` is that collector; the file is then the module, the function the section,
+    and the line the statement.
+    """
+
+    file: str
+    line: int
+    function: str
+    own: bool
+    collector: str = ""
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is native code: then `file` is a shared object or program, and `function` a symbol or its name."""
+        is_object = _SHARED_OBJECT.search(self.file) or self.file.rpartition("/")[2] == self.function
+        return not self.line and bool(is_object)
+
+
+_SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")
+_SITE_MODULE = "<frozen site>"
+_FROZEN = "<frozen "  # what the name of a module begins with that has no file
+UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
+
+
+class _Traits(NamedTuple):
+    """What is asked of all frames of a stack: its innermost site, the innermost of the program's own code, and whether
+    all of it is built in, or some is of the interpreter's module `site`."""
+
+    innermost: Site | None = None
+    own: Site | None = None
+    is_built_in: bool = True
+    has_site_module: bool = False
+
+    def around(self, site: Site) -> _Traits:
+        """The traits of the stack in which this one called `site`."""
+        return _Traits(
+            site,
+            site if site.own else self.own,
+            self.is_built_in and site.file.startswith(_FROZEN),
+            self.has_site_module or site.file == _SITE_MODULE,
+        )
+
+
+_NO_FRAMES = _Traits()
+
+
+class RecordedStacks(RecordedFiles):
+    """The sites and stacks of one process, by their numbers."""
+
+    def frames(self, stack: int) -> Iterator[Site]:
+        """The sites of the stack `stack`, from the innermost outward; none if it is not there."""
+        for _ in range(DEEPEST_STACK):
+            if stack == 0:
+                return
+            record = self._stack(stack)
+            if record is None:
+                self._missing("stacks", stack, None)
+                return
+            yield self.site(record.site)
+            if record.outer >= stack:
+                self.damages.add(f"{self.place}/stacks", f"stack {stack} is called from {record.outer}")
+                return
+            stack = record.outer
+
+    def is_cut(self, stack: int) -> bool:
+        """Whether the stack `stack` was deeper than could be recorded."""
+        for _ in range(DEEPEST_STACK):
+            record = self._stack(stack) if stack else None
+            if record is None or record.cut or record.outer >= stack:
+                return record is not None and bool(record.cut)
+            stack = record.outer
+        return True
+
+    def own_line(self, stack: int) -> Site | None:
+        """The first site of the program's own code, going outward; else the innermost, if any."""
+        found = self._traits_of(stack)
+        return found.own or found.innermost
+
+    def is_start_up(self, stack: int) -> bool:
+        """Whether calls from that site belong to the interpreter's own start, before the program's first line: from its
+        module `site` and what that runs, or from built-in code that looks for the program."""
+        found = self._traits_of(stack)
+        return found.innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
+
+    def site(self, number: int) -> Site:
+        """The site `number`; one with `?` if it is not there."""
+        if number not in self._sites_seen:
+            self._sites_seen[number] = self._find_site(number)
+        return self._sites_seen[number]
+
+    @cached_property
+    def _sites(self) -> RecordTable[SiteRecord] | None:
+        return self._table("sites", SiteRecord)
+
+    @cached_property
+    def _stacks(self) -> RecordTable[StackRecord] | None:
+        return self._table("stacks", StackRecord)
+
+    @cached_property
+    def _sites_seen(self) -> dict[int, Site]:
+        return {}
+
+    @cached_property
+    def _stacks_seen(self) -> dict[int, StackRecord]:
+        return {}
+
+    @cached_property
+    def _traits(self) -> dict[int, _Traits]:
+        return {}
+
+    def _traits_of(self, stack: int) -> _Traits:
+        """What all frames of a stack say together; stacks share their outer parts, which are looked at once."""
+        if (known := self._traits.get(stack)) is not None:
+            return known
+        inner: list[tuple[int, int]] = []
+        while stack and stack not in self._traits and len(inner) < DEEPEST_STACK:
+            record = self._stack(stack)
+            if record is None:
+                self._missing("stacks", stack, None)
+                stack = 0
+                break
+            inner.append((stack, record.site))
+            if record.outer >= stack:
+                self.damages.add(f"{self.place}/stacks", f"stack {stack} is called from {record.outer}")
+            stack = record.outer if record.outer < stack else 0
+        found = self._traits.get(stack, _NO_FRAMES)
+        for number, site in reversed(inner):
+            found = self._traits[number] = found.around(self.site(site))
+        return found
+
+    def _stack(self, number: int) -> StackRecord | None:
+        if number not in self._stacks_seen:
+            found = self._find_stack(number)
+            if found is None or not found.site:  # it may still be written
+                return found
+            if len(self._stacks_seen) >= _KEPT_STACKS:
+                self._stacks_seen.clear()
+            self._stacks_seen[number] = found
+        return self._stacks_seen[number]
+
+    def _find_stack(self, number: int) -> StackRecord | None:
+        table = self._with_number(number, lambda process: process._stacks)
+        return table.get(number) if table else None
+
+    def _find_site(self, number: int) -> Site:
+        table = self._with_number(number, lambda process: process._sites)
+        record = table.get(number) if table else None
+        if record is None or record.file == 0:
+            return self._missing("sites", number, UNKNOWN_SITE)
+        file, function, named_by = map(self.string, (record.file, record.function, record.collector))
+        if record.interpreter:
+            function += f" (interpreter {record.interpreter})"
+        return Site(file, record.line, function, bool(record.own), named_by)
