@@ -20,13 +20,13 @@ SAFE = tuple(each for each in (*STUMBLING, *MORE) if "\\" not in each)
 class Statements:
     """Statements of one dialect, always the same for a seed."""
 
-    def __init__(self, dialect: str, seed: int) -> None:
+    def __init__(self, dialect: str, seed: int, bare: list[str] | None = None) -> None:
         self.random = random.Random(f"{dialect} {seed}")
         self.dialect = dialect
         self.texts: list[Callable[[], str]] = getattr(self, f"_texts_of_{dialect}")()
         self.names: list[Callable[[], str]] = getattr(self, f"_names_of_{dialect}")()
         self.comments: list[Callable[[], str]] = getattr(self, f"_comments_of_{dialect}")()
-        self.bare: list[str] = BARE[dialect]
+        self.bare: list[str] = BARE[dialect] if bare is None else bare
 
     def take(self, count: int) -> Iterator[str]:
         """So many of them."""
@@ -172,9 +172,13 @@ BARE = {
         f'pragma "key" = {CANARY}',
         f"pragma main.[rekey] ( {CANARY} )",
         f"explain pragma key = {CANARY}",
+        f"explain query plan attach 'x' as y key {CANARY}",
+        f"\ufeffpragma key = {CANARY}",
+        f"pragma\ufeffkey = {CANARY}",
         f"attach 'x' as y key {CANARY}",
         f"select 1 ; pragma hexkey={CANARY}",
         f"create virtual table x using y(z={CANARY})",
+        f"create virtual table x using y(password {CANARY})",
     ],
     "postgresql": [
         f"set my.token = {CANARY}",
@@ -186,6 +190,7 @@ BARE = {
     ],
     "mysql": [
         f"set global x = {CANARY}",
+        f"change master to master_password = {CANARY}",
         f'create user u identified by "{CANARY}"',
         f"alter user NAME identified with p as '{CANARY}'",
         f"prepare s from \"'{CANARY}'\"",
@@ -196,6 +201,7 @@ BARE = {
         f"grant connect to NAME identified by {CANARY}",
         f"set role r identified by {CANARY}",
         f"administer key management set keystore open identified by {CANARY}",
+        f"connect u/{CANARY}@db",
         f"create database link l connect to u identified by {CANARY} using 'x'",
     ],
 }

@@ -3,6 +3,8 @@
 #include "core/statement_scan.h"
 #include "core/statement_secrets.h"
 
+enum { PLACEHOLDER_DIGITS = 5 }; /* of $65535, the last of PostgreSQL's; $1.50 is money of SQL Server's */
+
 /* --- numbers: there are so many that a call of another file for each would be noticed */
 
 /* With its exponent: 1e-10. */
@@ -22,7 +24,8 @@ bool sql_numbers_placeholder(const struct scan *scan)
     char sign = before > 0 ? scan->at[-1] : 0;
     if (sign == '?' || sign == '$')
         return true;
-    return sign == ':' && (before < 2 || is_space(scan->at[-2]) || scan->at[-2] == '(' || scan->at[-2] == ',' ||
+    bool may_be = scan->dialect != DIALECT_postgresql && scan->dialect != DIALECT_mysql; /* a[ :1] is a subscript */
+    return may_be && sign == ':' && (before < 2 || is_space(scan->at[-2]) || scan->at[-2] == '(' || scan->at[-2] == ',' ||
                            scan->at[-2] == '=');
 }
 
@@ -31,7 +34,7 @@ static void take_number(struct scan *scan)
     const char *begin = scan->at;
     bool placeholder = sql_numbers_placeholder(scan);
     sql_skip_number(scan);
-    if (placeholder)
+    if (placeholder && scan->at - begin <= PLACEHOLDER_DIGITS && !memchr(begin, '.', (size_t)(scan->at - begin)))
         put_from(scan, begin);
     else
         put_placeholder(scan);
@@ -108,6 +111,8 @@ static __attribute__((noinline)) void take_mark(struct scan *scan)
         sql_take_block_comment(scan);
     } else if (c == '$' && !is_digit(next) && sql_skip_dollar_quoted(scan)) {
         put_placeholder(scan);
+    } else if (c == '/' && next == '/' && scan->dialect == DIALECT_any) {
+        sql_hide_rest(scan); /* a comment of Snowflake and Cassandra, a division of DuckDB */
     } else if ((c != '-' && c != '#') || !sql_take_comment(scan)) {
         put(scan, scan->at++, 1);
     }
@@ -128,7 +133,9 @@ static inline void take_token(struct scan *scan, size_t prefix)
 size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
 {
     struct scan scan = {
-        .begin = sql, .at = sql, .end = sql + bytes, .text = text, .room = room, .dialect = dialect};
+        .begin = sql, .at = sql, .end = sql_certain_end(dialect, sql, sql + bytes), .text = text, .room = room,
+        .dialect = dialect};
+    bool is_certain = scan.end == sql + bytes;
     while (scan.at < scan.end && scan.length < room) {
         const char *begin = scan.at;
         if (scan.hidden)
@@ -140,6 +147,8 @@ size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, 
         size_t prefix = take_back(&scan, begin);
         take_token(&scan, prefix);
     }
+    if (!is_certain)
+        put_placeholder(&scan);
     *literals = scan.literals;
-    return hide_bare_secrets(text, scan.length - (scan.length < room && ends_with_space(&scan)));
+    return hide_bare_secrets(dialect, text, scan.length - (scan.length < room && ends_with_space(&scan)));
 }

@@ -153,6 +153,18 @@ bool sql_skip_dollar_quoted(struct scan *scan);
 bool sql_take_comment(struct scan *scan);
 void sql_take_block_comment(struct scan *scan);
 
+/* --- statement_doubts.c */
+
+/* From here on it cannot be told what is a literal: SQLite skips byte order marks, and in dialects that are not known
+   there are quotes and literals of other sorts. The end of the statement if there is none. */
+const char *sql_certain_end(enum dialect dialect, const char *sql, const char *end);
+
+/* Does a text begin with three quotes, as those of BigQuery do, and those whose first character is a quote? */
+bool sql_is_tripled(const struct scan *scan);
+
+/* Past the three quotes that end such a text, NULL if none do. */
+const char *sql_tripled_end(const char *at, const char *end);
+
 /* --- statement_names.c */
 
 /* A name in quotes; one without an end is not a name. */

@@ -1,7 +1,9 @@
-/* Secrets that stand in a statement as bare words: of PRAGMA key, of SET, of IDENTIFIED BY, of ATTACH … KEY. */
+/* Secrets that SQL gives as bare words. */
 #pragma once
 
 #include <stddef.h>
 
-/* Cut the normalised `text` off where such a secret begins, and put ` ?` there; returns the length that is left. */
-size_t hide_bare_secrets(char *text, size_t length);
+#include "core/statement.h"
+
+/* Where a secret begins that is a bare word, the rest of the text becomes `?`; returns the text's length. */
+size_t hide_bare_secrets(enum dialect dialect, char *text, size_t length);

@@ -42,7 +42,10 @@ static const char *q_quoted_end(const struct scan *scan)
 static void skip_doubtful_string(struct scan *scan, char quote)
 {
     const char *end = sql_quoted_end(scan->at, scan->end, quote, false);
-    scan->at = end && sql_quoted_end(scan->at, scan->end, quote, true) == end ? end : scan->end;
+    bool sure = end && sql_quoted_end(scan->at, scan->end, quote, true) == end;
+    if (sure && scan->dialect == DIALECT_any && sql_is_tripled(scan))
+        sure = end == sql_tripled_end(scan->at, scan->end);
+    scan->at = sure ? end : scan->end;
 }
 
 static void skip_q_quoted(struct scan *scan)

@@ -5,6 +5,7 @@ The rows add up to the thread time, and to its CPU time. If transactions were sa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from interpose.analysis.calls.groupings import program_label
@@ -44,10 +45,12 @@ def programs(survey: Survey) -> list[Program]:
         row.cpu_ns += cpu_ns
 
     processes = survey.analysis.experiment.processes
-    names = {process: _name_of(process) for process in processes}
-    for calls in survey.calls:
-        process = processes[min(calls.threads)[0]]
-        add(_source_of(process, calls.site) or names[process], "", calls.calls, calls.wall_ns, calls.cpu_ns)
+    made = [(processes[min(calls.threads)[0]], calls) for calls in survey.calls]
+    sources = [_source_of(process, calls.site) for process, calls in made]
+    different = set(sources)
+    names = {process: _name_of(process, different) for process in processes}
+    for (process, calls), source in zip(made, sources, strict=True):
+        add(source or names[process], "", calls.calls, calls.wall_ns, calls.cpu_ns)
     for account in survey.analysis.accounts:
         for share in account.threads.values():
             add(names[account.process], BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
@@ -74,7 +77,12 @@ def _not_sampled(survey: Survey) -> Population:
     return whole
 
 
-def _name_of(process: Process) -> str:
-    """What the process ran: a script by its path, as in its lines; otherwise the arguments (`-m module`)."""
+def _name_of(process: Process, sources: Iterable[str]) -> str:
+    """What the process ran: a script by its path, as in its lines; a module or an archive by its source, if calls were
+    made from that; otherwise the arguments (`-m module`)."""
     script = script_of(process)
-    return path_of(process, script) if script and not script.startswith("-") else program_label(process)
+    option, _, module = script.partition(" ")
+    name = path_of(process, script) if script and not script.startswith("-") else program_label(process)
+    place = f"/{module.replace('.', '/')}" if option == "-m" else name
+    ends = (f"{place}/__main__.py", f"{place}.py") if option == "-m" else (f"{place}/__main__.py",)
+    return min((source for source in sources if source.endswith(ends)), default=name)

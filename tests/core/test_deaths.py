@@ -200,6 +200,34 @@ def test_what_a_killed_child_computed_is_known_by_its_parent(tmp_path):
     assert share.program_cpu_ns > 0.8 * int(done.stdout)
 
 
+KILLED_THREADS = """
+import os, signal, sys, threading, time, zlib
+child = os.fork()
+if not child:
+    def compress(data, times=10**9):
+        os.stat("/")
+        for _ in range(times):
+            zlib.compress(data, 9)  # longer than interpose waits for the interpreter lock
+    for _ in range(2):
+        threading.Thread(target=compress, args=(bytes(range(256)) * 40_000,), daemon=True).start()
+    time.sleep(1000)
+time.sleep(1)
+os.kill(child, signal.SIGKILL)
+_, _, used = os.wait4(child, 0)
+print(int((used.ru_utime + used.ru_stime) * 1e9))
+"""
+
+
+def test_what_threads_of_a_killed_child_computed_is_known_by_its_parent(tmp_path):
+    done, _ = run(write_program(tmp_path, KILLED_THREADS), INTERPOSE="1")
+    _, child = Analysis(Traced(tmp_path, done).experiment).accounts
+
+    main, *others = child.threads.values()
+    assert abs(sum(share.cpu_ns for share in child.threads.values()) - int(done.stdout)) < 0.1 * int(done.stdout)
+    assert all(share.program_cpu_ns > 0.2 * int(done.stdout) for share in others)
+    assert main.program_cpu_ns < 0.2 * int(done.stdout)
+
+
 BEARING = """
 import os
 print(flush=True)

@@ -2,8 +2,11 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import pytest
+from tracing import environment
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -133,6 +136,21 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
         refused = interpose(command, done.path)
         assert refused.returncode == 2
         assert "calls were sampled (INTERPOSE_INTERVAL=100us)" in refused.stderr
+
+
+@pytest.mark.parametrize("words", [("-m", "shop"), ("-m", "shop.web"), ("shop",)])
+def test_a_module_or_archive_has_one_name_in_the_sheet(words, tmp_path, interpose):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    for name in ("__init__", "__main__", "web"):
+        (shop / f"{name}.py").write_text("import os\nfor _ in range(100):\n    os.stat('/')\n" * (name != "__init__"))
+
+    subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
+    sheet = interpose("report", "--format", "mashzone", tmp_path / "test.1.er").stdout
+
+    programs = {(row["program"], row["part"]) for row in csv.DictReader(sheet.splitlines())} - {("overhead", "")}
+    name = str(shop / ("web.py" if "shop.web" in words else "__main__.py"))
+    assert programs == {(name, ""), (name, "between calls")}
 
 
 def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, interpose):

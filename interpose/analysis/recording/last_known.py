@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.blocks import Place
@@ -31,26 +31,55 @@ def last_events(process: Process) -> dict[int, list[Event]]:
 
 def last_cpu_ns(process: Process, events: Mapping[int, list[Event]], with_samples: bool = True) -> dict[int, int]:
     """The latest CPU time that is known of each thread without an end: by its last `events`, its calls in progress,
-    what its parent learned and, if wanted, its last sample, for which all are read."""
+    its last sample if wanted, for which all are read, and what its parent learned."""
     known = {thread.number: thread for thread in process.threads if not thread.record.end_ns}
     if not known:
         return {}
     samples = Sampled(process).samples() if with_samples else ()
-    found = {sample.thread: sample.cpu_ns for sample in samples if sample.thread}
+    last = {sample.thread: sample for sample in samples if sample.thread}
+    found = {number: sample.cpu_ns for number, sample in last.items()}
     for number, thread in known.items():
         readings = [call.start_cpu_ns for call in thread.open_calls]
         readings += [event.start_cpu_ns + event.cpu_ns for event in events.get(number, [])]
-        readings += [_cpu_by_parent_ns(process, thread)]
         found[number] = max([found.get(number, 0), thread.record.end_cpu_ns, *readings])
+    if killed_ns := _killed_at_ns(process):
+        seen_ns = {number: sample.last_ns for number, sample in last.items()}
+        unknown_ns = {number: _unknown_ns(each, events, seen_ns, killed_ns) for number, each in known.items()}
+        # One that was in a call waited there, unless the others cannot have used so much.
+        for in_call in (False, True):
+            threads = {number: ns for number, ns in unknown_ns.items() if bool(known[number].open_calls) == in_call}
+            for number, cpu_ns in _shared(_unplaced_cpu_ns(process, found), threads):
+                found[number] += cpu_ns
     return found
 
 
-def _cpu_by_parent_ns(process: Process, thread: Thread) -> int:
-    """What the thread used, if it was alone in a killed process, as the kernel told who waited for that; 0 if unknown.
-    It is at most the thread's wall time: threads of C code may have used more."""
-    child, end_ns = process.started_as, ending(process).end_ns
+def _killed_at_ns(process: Process) -> int:
+    """When the process was killed, if the kernel told who waited for it what it had used; else 0."""
+    child = process.started_as
     is_killed = child is not None and child.is_exact and child.signal is not None
-    if child is None or not is_killed or end_ns is None or len(process.threads) > 1:
-        return 0
-    used_ns = child.record.cpu_ns - sum(each.record.cpu_ns for each in process.children if each.is_measured)
-    return min(used_ns, thread.record.start_cpu_ns + end_ns - thread.record.start_ns)
+    return (ending(process).end_ns or 0) if is_killed else 0
+
+
+def _unknown_ns(thread: Thread, events: Mapping[int, list[Event]], seen_ns: Mapping[int, int], end_ns: int) -> int:
+    """For how long before the end nothing is known of the thread: since its last call or sample."""
+    instants = [thread.record.start_ns, thread.record.seen_ns, seen_ns.get(thread.number, 0)]
+    instants += [call.start_ns for call in thread.open_calls]
+    instants += [event.start_ns + event.wall_ns for event in events.get(thread.number, [])]
+    return max(end_ns - max(instants), 0)
+
+
+def _unplaced_cpu_ns(process: Process, found: Mapping[int, int]) -> int:
+    """What the killed process used, by its parent, and none of its threads is known to have used. Threads of C code
+    may have used some of it."""
+    child = process.started_as
+    used_ns = child.record.cpu_ns if child else 0
+    used_ns -= sum(each.record.cpu_ns for each in process.children if each.is_measured)
+    return used_ns - sum(found.get(each.number, each.record.end_cpu_ns) for each in process.threads)
+
+
+def _shared(cpu_ns: int, unknown_ns: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    """Divide the CPU time among threads, in proportion to the time in which nothing is known of them, at most that."""
+    whole_ns = sum(unknown_ns.values())
+    for number, ns in unknown_ns.items():
+        if whole_ns and cpu_ns > 0:
+            yield number, min(cpu_ns * ns // whole_ns, ns)
