@@ -79,7 +79,8 @@ ON_ANY_STACK = (
     "cext/native/",
     *(f"cext/core/{name}.c" for name in ("detail_levels", "program_name", "readable", "spans", "spare_stack")),
     "cext/hooks/descriptors.c",
-    *(f"cext/program/{name}.c" for name in ("passed_variables", "program_children", "program_databases")),
+    *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements", "passed_variables")),
+    *(f"cext/program/{name}.c" for name in ("program_children", "program_databases", "program_messages")),
 )
 SMALL_FRAMES = "-Wframe-larger-than=1024"
 

@@ -1,6 +1,7 @@
 """Many experiments in one report: cold, from partial results, up to a billion events, and on a Dask cluster.
 
 The experiments are hard links of a few that were recorded, under a thousand names: each is read as if it were its own.
+They were read before, with other names, so that their sources are archived: a first reading copies these.
 Beside the time that passed is the CPU time of all processes, which other load on the machine changes less.
 """
 
@@ -102,14 +103,16 @@ def _recorded(environments: Environments, number: int) -> Path:
     name = f"distinct-{number}.er"
     if not (environments.directory / name).exists():
         environments.run("calls.py", "write", 1, EVENTS, traced={}, keep=name)
+        _run(environments, [*_command(environments), str(environments.directory / name)], subprocess.DEVNULL)
     return environments.directory / name
 
 
 def _link(experiment: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    for path in experiment.iterdir():
-        if path.is_file():
-            os.link(path, target / path.name)
+    for directory, _, files in os.walk(experiment):
+        place = target / os.path.relpath(directory, experiment)
+        place.mkdir(parents=True)
+        for name in files:
+            os.link(os.path.join(directory, name), place / name)
 
 
 def _cold(environments: Environments, experiments: Path, words: Sequence[str]) -> Took:
@@ -119,8 +122,7 @@ def _cold(environments: Environments, experiments: Path, words: Sequence[str]) -
 
 def _report(environments: Environments, experiments: Path, words: Sequence[str]) -> Took:
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [str(environments.with_interpose), "-m", "interpose", "report", f"{experiments}/*.er", *words]
-    _run(environments, command, subprocess.DEVNULL)
+    _run(environments, [*_command(environments), f"{experiments}/*.er", *words], subprocess.DEVNULL)
     after, wall_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begin
     return Took(wall_s, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
@@ -130,6 +132,10 @@ def _on_cluster(environments: Environments, experiments: Path, workers: int) -> 
     program.write_text(_CLUSTER)
     command = [str(environments.with_interpose), str(program), str(workers), f"{experiments}/*.er", *KINDS]
     return float(_run(environments, command, subprocess.PIPE).stdout.split()[-1])
+
+
+def _command(environments: Environments) -> list[str]:
+    return [str(environments.with_interpose), "-m", "interpose", "report"]
 
 
 def _run(environments: Environments, command: Sequence[str], out: int) -> subprocess.CompletedProcess[str]:

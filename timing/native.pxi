@@ -24,7 +24,7 @@ cdef bint know_native(object intrinsic) except False:
         native_prepare()
     for number in range(NATIVE_COUNT):
         if strcmp(native_rows[number].name, name) == 0:
-            if natives[number].real == NULL:
+            if natives[number].real == NULL and not native_is_tls(number):
                 raise NotInterposed("the C library has no such function")
             natives[number].slot.numbers = 0
             fit(&natives[number].slot, intrinsic)

@@ -266,6 +266,7 @@ cdef extern from "native/native_wrappers.h":
         NATIVE_COUNT
         FIRST_STREAM
         DATABASE_COUNT
+    bint native_is_tls(unsigned)
     const c_native_row native_rows[]
     const c_native_row database_rows[]
 

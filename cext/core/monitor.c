@@ -22,11 +22,13 @@
 #include "core/session.h"
 #include "core/system_calls.h"
 
-enum { STACK_BYTES = 64 * 1024, NICE = 10, LAST_SIGNAL = 64 };
+enum { STACK_BYTES = 64 * 1024, LAST_SIGNAL = 64 };
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
 
+/* It lowers its priority itself: until it is another program, ours waits for it. */
 static const char code[] =
-    "import sys; sys.path[:0] = sys.argv[2].split(':')[:1]; sys.path += sys.argv[2].split(':')[1:]; "
+    "import posix, sys; posix.setpriority(posix.PRIO_PROCESS, 0, 10); "
+    "sys.path[:0] = sys.argv[2].split(':')[:1]; sys.path += sys.argv[2].split(':')[1:]; "
     "from interpose.monitor import main; main(sys.argv[1])";
 
 static char interpreter[PATH_BYTES], import_path[4 * PATH_BYTES];
@@ -98,7 +100,6 @@ static void be_quiet(void)
 {
     struct sched_param ordinary = {0};
     sched_setscheduler(0, SCHED_OTHER, &ordinary);
-    syscall(SYS_setpriority, 0, 0, NICE);
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 

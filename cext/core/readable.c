@@ -76,6 +76,12 @@ bool is_readable_text(const char *text)
     return length_of(&pages, text, SIZE_MAX) >= 0 || pages.is_refused;
 }
 
+bool readable_copy(void *to, const void *from, size_t bytes)
+{
+    struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+    return may_ask() && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
 /* Both ends of an entry, which may lie across the end of a page. */
 static bool is_readable_entry(struct pages *pages, const char *const *entry)
 {

@@ -13,3 +13,6 @@ VISIBLE long readable_length(const char *text, size_t most);
 /* Can a text be read, or a list of texts that NULL ends? Where the kernel does not say: yes. */
 VISIBLE bool is_readable_text(const char *text);
 VISIBLE bool is_readable_list(const char *const *list);
+
+/* Copy that much of what may be no memory; false where it is not all there, or where the kernel does not say. */
+VISIBLE bool readable_copy(void *to, const void *from, size_t bytes);

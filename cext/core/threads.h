@@ -70,7 +70,7 @@ struct thread {
     struct thread *next;
     struct clock clock;
     struct lock_wait lock_wait;
-    struct native_progress native, outermost; /* the latter may have others inside: of a database */
+    struct native_progress native, outermost, tls; /* the latter two may have others inside: of a database, of an encrypted connection */
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */

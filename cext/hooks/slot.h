@@ -53,6 +53,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(select,     "by the descriptors in three lists; sleep where there are none") \
     X(poll,       "by the descriptors that were registered") \
     X(outermost,  "inside a call of a database it is passed through; idle where it waits for notifications") \
+    X(layer,      "inside another call of an encrypted connection it is passed through") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
     X(queue,      "the first kind, unless it is told not to wait") \

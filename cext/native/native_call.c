@@ -66,7 +66,7 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
 {
     if (slot->choice == CHOICE_descriptor)
         return kind_of_traffic(slot, known, thread);
-    if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
+    if (slot->kinds[KIND_idle] && (slot->choice == CHOICE_blocking || inside(thread, KIND_idle)))
         return slot->kinds[KIND_idle];
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }
@@ -115,20 +115,23 @@ static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t ad
 /* The library makes calls of the list within it. */
 static bool holds_others(const struct slot *slot)
 {
-    return slot->choice == CHOICE_outermost;
-}
-
-/* Is a call that holds others in no such one? One that was begun no farther out was left, as by longjmp(3). */
-static bool is_outermost(struct thread *thread, uintptr_t frame)
-{
-    if (thread->outermost.call && frame >= thread->outermost.frame)
-        drop_unwound(thread, &thread->outermost);
-    return !inside(thread, KIND_db);
+    return slot->choice == CHOICE_outermost || slot->choice == CHOICE_layer || slot->choice == CHOICE_blocking;
 }
 
 static struct native_progress *progress_of(struct thread *thread, const struct slot *slot)
 {
-    return holds_others(slot) ? &thread->outermost : &thread->native;
+    if (LIKELY(!holds_others(slot)))
+        return &thread->native;
+    return slot->choice == CHOICE_layer ? &thread->tls : &thread->outermost;
+}
+
+/* Is a call that holds others in no such one? One that was begun no farther out was left, as by longjmp(3). */
+static bool is_outermost(struct thread *thread, const struct slot *slot, uintptr_t frame)
+{
+    struct native_progress *progress = progress_of(thread, slot);
+    if (progress->call && frame >= progress->frame)
+        drop_unwound(thread, progress);
+    return slot->choice == CHOICE_layer ? !progress->call : !inside(thread, KIND_db);
 }
 
 static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
@@ -136,7 +139,7 @@ static bool begin_span(struct native_call *call, struct thread *thread, const vo
     const struct slot *slot = call->slot;
     const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
     uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
-    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, frame)))
+    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, slot, frame)))
         return false;
     uint32_t stack = stack_of_native(thread, caller);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
@@ -163,27 +166,32 @@ bool native_begin(struct native_call *call, const struct native *native, intptr_
     return call->span.thread || slot->effect;
 }
 
-static uint32_t statement_of_native(enum dialect dialect, struct native_statement *statement)
+/* That of a call that failed may have been refused unread. */
+static uint32_t statement_of_native(enum dialect dialect, struct native_statement *statement, bool failed)
 {
     bool literals;
     size_t bytes = statement->bytes < LONGEST_STATEMENT ? statement->bytes : LONGEST_STATEMENT;
-    if (statement->text)
+    if (statement->text && !(failed && readable_length(statement->text, bytes) < 0))
         statement->detail = statement_intern(0, dialect, statement->text, strnlen(statement->text, bytes), &literals);
     return statement->detail;
 }
 
 /* What was read by a call that succeeded can be read, as can the path of what does not exist; other calls may have refused it
    unread. */
-static bool can_be_read(const struct slot *slot, const char *text, int error)
+static bool can_be_read(const struct native_call *call, const char *text, int error)
 {
-    bool was_read = !error || (error == ENOENT && slot->detail == DETAIL_path);
+    bool was_read = (!error && !call->failed) || (error == ENOENT && call->slot->detail == DETAIL_path);
     return text && (was_read || readable_length(text, LONGEST_STATEMENT) >= 0);
 }
 
-static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, int error)
+static uint32_t late_native_detail(const struct native_call *call, int error)
 {
-    const char *text = (const char *)subject;
-    if (!can_be_read(slot, text, error))
+    const struct slot *slot = call->slot;
+    const char *text = (const char *)call->subject;
+    if (slot->detail >= DETAIL_statement && slot->detail <= DETAIL_oracle_statement)
+        return statement_of_native(slot->detail - DETAIL_statement + DIALECT_any, (struct native_statement *)call->subject,
+                                   call->failed);
+    if (!can_be_read(call, text, error))
         return 0;
     if (slot->detail == DETAIL_path)
         return argument_intern(KIND_file, text, strlen(text));
@@ -191,8 +199,6 @@ static uint32_t late_native_detail(const struct slot *slot, intptr_t subject, in
         return program_of_line(text, strlen(text));
     if (slot->detail == DETAIL_program)
         return program_intern(text);
-    if (slot->detail >= DETAIL_statement && slot->detail <= DETAIL_oracle_statement)
-        return statement_of_native(slot->detail - DETAIL_statement + DIALECT_any, (struct native_statement *)subject);
     if (slot->detail == DETAIL_word)
         return argument_intern(KIND_db, text, strspn(text, letters));
     if (slot->detail == DETAIL_database)
@@ -214,7 +220,7 @@ static void record_native(struct native_call *call, int64_t result, int error)
     struct span *span = &call->span;
     uint64_t bytes = call->slot->moves && result > 0 ? (uint64_t)result : 0;
     if (!span->detail && !is_about_descriptor(call->slot))
-        span->detail = late_native_detail(call->slot, call->subject, error);
+        span->detail = late_native_detail(call, error);
     span->task = span->thread->in_loop ? 0 : span->thread->greenlet;
     uint32_t failed = UNLIKELY(error) ? native_error(call->slot->detail == DETAIL_host, error) : call->failed;
     if (span_write(span, bytes, failed) && UNLIKELY(recorder.governed))

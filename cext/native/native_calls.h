@@ -1,4 +1,5 @@
-/* The native intrinsics: functions of the C library that are timed when extension modules and C libraries call them.
+/* The native intrinsics: functions of the C library, and of libraries of encrypted connections, that are timed when extension
+   modules and C libraries call them.
 
    This list is the only description. From it are made the wrappers (native/native_wrappers.c), the declarations in Python
    (interpose/instrumentation/native.py) with their entries in the map and in the documentation, and the test of what each
@@ -11,9 +12,13 @@
    Streams of the C library (fopen and so on) are recorded if the buffers above files are (INTERPOSE_FILES=buffered); the calls
    of the system that they make come from within the C library, and are not seen.
 
+   A call of an encrypted connection holds those of its socket. Within another such call it is part of that.
+
    Missing are vfork, whose child continues in its caller's frame, and exec, which a child of vfork calls: neither can be
    between a beginning and an end. */
 #pragma once
+
+#include <stdbool.h>
 
 #define ANY_DESCRIPTOR "file screen net process idle", "descriptor"
 #define A_FILE "file", ""
@@ -23,7 +28,9 @@
 #define A_CHILD "process idle", ""
 #define A_LOCK "sync idle process", ""
 
-#define NATIVE_CALLS(X) DIRECT_CALLS(X) STREAM_CALLS(X)
+#define A_TLS "net idle", "layer"
+
+#define NATIVE_CALLS(X) DIRECT_CALLS(X) OPENSSL_CALLS(X) GNUTLS_CALLS(X) STREAM_CALLS(X)
 
 #define DIRECT_CALLS(X) \
     X(open,          open,         A_FILE,         "path",       "",       "open") \
@@ -118,6 +125,23 @@
     X(pthread_barrier_wait,    barrier,     A_LOCK, "",          "",       "") \
     X(pthread_join,            join,        A_LOCK, "",          "",       "")
 
+#define OPENSSL_CALLS(X) \
+    X(SSL_connect,      openssl_act,      A_TLS, "descriptor", "",       "") \
+    X(SSL_accept,       openssl_act,      A_TLS, "descriptor", "",       "") \
+    X(SSL_do_handshake, openssl_act,      A_TLS, "descriptor", "",       "") \
+    X(SSL_shutdown,     openssl_shutdown, A_TLS, "descriptor", "",       "") \
+    X(SSL_read,         openssl_move,     A_TLS, "descriptor", "result", "") \
+    X(SSL_read_ex,      openssl_move_ex,  A_TLS, "descriptor", "result", "") \
+    X(SSL_write,        openssl_move,     A_TLS, "descriptor", "result", "") \
+    X(SSL_write_ex,     openssl_move_ex,  A_TLS, "descriptor", "result", "")
+
+#define GNUTLS_CALLS(X) \
+    X(gnutls_handshake,     gnutls_act,  A_TLS, "descriptor", "",       "") \
+    X(gnutls_record_send,   gnutls_move, A_TLS, "descriptor", "result", "") \
+    X(gnutls_record_recv,   gnutls_move, A_TLS, "descriptor", "result", "") \
+    X(gnutls_record_uncork, gnutls_flag, A_TLS, "descriptor", "result", "") \
+    X(gnutls_bye,           gnutls_flag, A_TLS, "descriptor", "",       "")
+
 #define STREAM_CALLS(X) \
     X(fopen,         stream_open,   A_FILE,         "path",       "",       "") \
     X(fopen64,       stream_open,   A_FILE,         "path",       "",       "") \
@@ -138,4 +162,20 @@
     X(fseeko64,      stream_seek,   ANY_DESCRIPTOR, "descriptor", "",       "")
 
 #define NUMBER_OF_NATIVE(name, ...) NATIVE_##name,
-enum native_number { NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT, FIRST_STREAM = NATIVE_fopen };
+enum native_number {
+    NATIVE_CALLS(NUMBER_OF_NATIVE) NATIVE_COUNT,
+    FIRST_OPENSSL = NATIVE_SSL_connect,
+    FIRST_GNUTLS = NATIVE_gnutls_handshake,
+    FIRST_STREAM = NATIVE_fopen
+};
+
+/* Of any object that has it, also one loaded later; else it is the C library's. */
+static inline bool native_is_openssl(unsigned number)
+{
+    return number >= FIRST_OPENSSL && number < FIRST_GNUTLS;
+}
+
+static inline bool native_is_tls(unsigned number)
+{
+    return number >= FIRST_OPENSSL && number < FIRST_STREAM;
+}

@@ -23,6 +23,9 @@ void native_host_is_due(struct thread *thread);
 /* Is it an object whose calls are not native ones, but the host's own? */
 bool native_host_leaves_out(const struct loaded_object *object);
 
+/* Is it one whose calls of encrypted connections are the host's own? */
+bool native_host_covers_tls(const struct loaded_object *object);
+
 /* A library has looked a function up by name: it may have loaded others before. */
 void native_host_looked_up(void);
 
@@ -32,6 +35,7 @@ struct native_exchange {
     void *ours;  /* NULL: it is looked for, and not exchanged */
     void **real; /* where the real one is put; NULL if there is none of that name */
     bool is_of_any; /* any one object may have it, also one loaded later; else it is the C library's */
+    void **needs; /* another function, which ours calls; NULL: none */
 };
 extern struct native_exchange native_host_exchanges[];
 extern unsigned native_host_exchange_count;

@@ -66,6 +66,12 @@ bool native_host_leaves_out(const struct loaded_object *object)
     return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
 }
 
+bool native_host_covers_tls(const struct loaded_object *object)
+{
+    static const char *const ssl[] = {"_ssl.", NULL};
+    return begins_with_one_of(name_of_object(object), ssl);
+}
+
 /* Imports, and `ctypes`, are seen by themselves. */
 void native_host_looked_up(void)
 {

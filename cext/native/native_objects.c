@@ -12,9 +12,10 @@
 #include "native/native_callers.h"
 #include "native/native_host.h"
 #include "native/native_wrappers.h"
+#include "native/tls_library.h"
 
 /* Besides the native intrinsics: what libraries find functions with, and what the host exchanges itself. */
-enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 96, MOST_WRAPPED = HOSTS + MOST_HOSTS };
+enum { DLSYM = NATIVE_COUNT, HOSTS, MOST_HOSTS = 144, MOST_WRAPPED = HOSTS + MOST_HOSTS };
 enum { SLOTS = 8192, NAMES = 512 };
 
 /* The exchanged slots. */
@@ -28,7 +29,7 @@ struct exchanged {
 static struct {
     struct exchanged slots[SLOTS];
     uint32_t count;
-    uint8_t by_name[NAMES]; /* numbers, each plus one */
+    uint16_t by_name[NAMES]; /* numbers, each plus one */
     bool ambiguous[MOST_WRAPPED]; /* there is another function of that name besides the C library's */
     const void *way_of_program[MOST_WRAPPED]; /* its address in all objects, if that is not the function's own */
     void *(*dlsym)(void *, const char *);
@@ -70,10 +71,15 @@ static void *wrapper_of(unsigned number)
     return number == DLSYM ? (void *)native_dlsym : native_rows[number].wrapper;
 }
 
+static void *real_of_host(const struct native_exchange *exchange)
+{
+    return exchange->ours && (!exchange->needs || *exchange->needs) ? *exchange->real : NULL;
+}
+
 static void *real_of(unsigned number)
 {
     if (number >= HOSTS)
-        return wrapper_of(number) ? *native_host_exchanges[number - HOSTS].real : NULL;
+        return real_of_host(&native_host_exchanges[number - HOSTS]);
     if (number == DLSYM)
         return (void *)exchange.dlsym;
     return natives[number].slot.numbers ? natives[number].real : NULL;
@@ -92,7 +98,7 @@ static void know_names(void)
         unsigned place = place_of_name(name_of(number));
         while (exchange.by_name[place])
             place = (place + 1) % NAMES;
-        exchange.by_name[place] = (uint8_t)(number + 1);
+        exchange.by_name[place] = (uint16_t)(number + 1);
     }
 }
 
@@ -132,7 +138,7 @@ static bool is_way_of_program(const void *found)
 static void find_real(unsigned number)
 {
     const char *name = name_of(number);
-    void *found = dlsym(RTLD_DEFAULT, name);
+    void *found = native_is_tls(number) ? NULL : dlsym(RTLD_DEFAULT, name); /* it is found with its object */
     exchange.way_of_program[number] = is_way_of_program(found) ? found : NULL;
     void *real = exchange.way_of_program[number] ? dlsym(RTLD_NEXT, name) : found;
     *(number >= HOSTS ? native_host_exchanges[number - HOSTS].real : &natives[number].real) = real;
@@ -182,6 +188,8 @@ static void exchange_place(void *data, const struct import_place *place)
     unsigned number = number_of_native(place->name);
     if (number == wrapped_count() || exchange.count == SLOTS || !real_of(number))
         return;
+    if (native_is_tls(number) && native_host_covers_tls(look->object))
+        return;
     void *before = __atomic_load_n(place->address, __ATOMIC_ACQUIRE);
     if (!leads_to(look->object, place, before, number))
         return;
@@ -215,6 +223,8 @@ static void look_at(const struct loaded_object *object)
 /* Where the real function is put of those that any one object may have; NULL for the C library's. */
 static void **real_of_any(unsigned number)
 {
+    if (native_is_tls(number))
+        return &natives[number].real;
     bool is_of_any = number >= HOSTS && native_host_exchanges[number - HOSTS].is_of_any;
     return is_of_any ? native_host_exchanges[number - HOSTS].real : NULL;
 }
@@ -225,9 +235,16 @@ static int note_there(struct dl_phdr_info *info, size_t size, void *data)
     struct loaded_object object;
     (void)size;
     object_read(&object, info);
-    for (unsigned number = HOSTS; number < wrapped_count(); number++)
+    for (unsigned number = 0; number < wrapped_count(); number++)
         there[number] |= real_of_any(number) && is_in(object.all, (uintptr_t)*real_of_any(number));
     return 0;
+}
+
+static void forget_real(unsigned number)
+{
+    *real_of_any(number) = NULL;
+    if (native_is_tls(number))
+        tls_forget(native_is_openssl(number));
 }
 
 /* Those of objects that were unloaded: the same ones may be loaded again elsewhere, or others of that name. */
@@ -235,9 +252,9 @@ static void forget_unloaded(void)
 {
     bool there[MOST_WRAPPED] = {false};
     dl_iterate_phdr(note_there, there);
-    for (unsigned number = HOSTS; number < wrapped_count(); number++) {
-        if (real_of_any(number) && !there[number])
-            *real_of_any(number) = NULL;
+    for (unsigned number = 0; number < wrapped_count(); number++) {
+        if (real_of_any(number) && *real_of_any(number) && !there[number])
+            forget_real(number);
         exchange.ambiguous[number] &= !real_of_any(number);
     }
 }
@@ -246,7 +263,8 @@ static void forget_unloaded(void)
 static void note_definition(const struct loaded_object *object, unsigned number)
 {
     void *found = object_function(object, name_of(number)), **real = real_of_any(number);
-    if (found && real && !*real)
+    bool is_known = !native_is_tls(number) || (found && tls_is_of(object, native_is_openssl(number)));
+    if (found && is_known && real && !*real)
         *real = found;
     exchange.ambiguous[number] |= found && (!real || *real != found);
 }

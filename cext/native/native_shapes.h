@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "native/tls_library.h"
+
 #define FAILS_BELOW_ZERO (result < 0 ? errno : 0)
 
 #define SHAPE_open(X, name) \
@@ -231,3 +233,24 @@ static inline int try_semaphore(sem_t *semaphore)
     errno = saved;
     return taken ? 0 : EBUSY;
 }
+
+/* --- encrypted connections; X_NAMED has the name of the error, and how many bytes were moved */
+
+#define SHAPE_openssl_act(X, name) \
+    X##_NAMED(name, int, (void *on), (on), number_of_openssl(on), failed_openssl(on, result), 0)
+/* That the other end has not ended yet is no error. */
+#define SHAPE_openssl_shutdown(X, name) \
+    X##_NAMED(name, int, (void *on), (on), number_of_openssl(on), (result < 0 ? failed_openssl(on, result) : 0), 0)
+#define SHAPE_openssl_move(X, name) \
+    X##_NAMED(name, int, (void *on, void *memory, int bytes), (on, memory, bytes), number_of_openssl(on), \
+              failed_openssl(on, result), result)
+#define SHAPE_openssl_move_ex(X, name) \
+    X##_NAMED(name, int, (void *on, void *memory, size_t bytes, size_t *moved), (on, memory, bytes, moved), \
+              number_of_openssl(on), failed_openssl(on, result), (result > 0 ? *moved : 0))
+#define SHAPE_gnutls_act(X, name) \
+    X##_NAMED(name, int, (void *on), (on), number_of_gnutls(on), failed_gnutls(result), 0)
+#define SHAPE_gnutls_flag(X, name) \
+    X##_NAMED(name, int, (void *on, unsigned how), (on, how), number_of_gnutls(on), failed_gnutls(result), result)
+#define SHAPE_gnutls_move(X, name) \
+    X##_NAMED(name, ssize_t, (void *on, void *memory, size_t bytes), (on, memory, bytes), number_of_gnutls(on), \
+              failed_gnutls(result), result)

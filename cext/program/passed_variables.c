@@ -33,7 +33,7 @@ static bool is_called(const char *text, const char *name)
 static bool is_setting(const char *text)
 {
     return strncmp(text, VARIABLE_SWITCH, strlen(VARIABLE_SWITCH)) == 0 && strchr(text, '=') &&
-           !is_called(text, VARIABLE_LINEAGE) && !is_called(text, VARIABLE_ADDED) && !is_called(text, VARIABLE_WITHIN);
+           !is_called(text, VARIABLE_LINEAGE) && !is_called(text, VARIABLE_ADDED);
 }
 
 void passed_variables_keep(char *const *given)
@@ -78,14 +78,21 @@ static bool lacks_variables(char *const *given, const char *path, bool needs_lib
            (needs_library || program_reason(path) == REASON_none);
 }
 
-/* Put in what is missing, and note its name; one that has its own setting of what to record needs its place alone. */
+/* One that has its own setting of what to record needs only its place, the founder's libraries, and what became of the transaction
+   in which it is started. */
+static bool is_needed_by_all(const char *text)
+{
+    return is_called(text, VARIABLE_LINEAGE) || is_called(text, VARIABLE_GROUP) || is_called(text, VARIABLE_WITHIN);
+}
+
+/* Put in what is missing, and note its name. */
 static size_t add_variables(char *const *given, char **passed, char *added)
 {
     size_t count = 0, used = strlen(strcpy(added, added_name));
     bool is_told = find(given, VARIABLE_SWITCH "=");
-    for (const char *const *each = variables(); *each && !(count && is_told); each++) {
+    for (const char *const *each = variables(); *each; each++) {
         size_t bytes = strcspn(*each, "=");
-        if (find(given, *each) || used + bytes + 2 > ADDED_BYTES)
+        if ((is_told && !is_needed_by_all(*each)) || find(given, *each) || used + bytes + 2 > ADDED_BYTES)
             continue;
         used += (size_t)sprintf(added + used, "%s%.*s", count ? " " : "", (int)bytes, *each);
         passed[count++] = (char *)(size_t)*each;

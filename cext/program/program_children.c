@@ -531,6 +531,8 @@ static int program_prctl(int option, unsigned long second, unsigned long third, 
 
 void program_exchange_children(void)
 {
-#define EXCHANGE(name) program_exchange((struct native_exchange){#name, (void *)program_##name, &reals[OF_##name], false});
-    EXCHANGES(EXCHANGE)
+#define EXCHANGE(name) {#name, (void *)program_##name, &reals[OF_##name], false, NULL},
+    static const struct native_exchange own[] = {EXCHANGES(EXCHANGE)};
+    for (unsigned each = 0; each < EXCHANGE_COUNT; each++)
+        program_exchange(own[each]);
 }

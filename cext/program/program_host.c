@@ -46,7 +46,7 @@ uint32_t program_stack(void)
     return LIKELY(is_known) ? program.stack : new_stack();
 }
 
-enum { MOST_EXCHANGES = 96 };
+enum { MOST_EXCHANGES = 144 };
 struct native_exchange native_host_exchanges[MOST_EXCHANGES];
 unsigned native_host_exchange_count;
 
@@ -60,6 +60,7 @@ void native_host_begin(void)
 {
     program_exchange_children();
     program_exchange_databases();
+    program_exchange_messages();
 }
 
 /* Unknown ones begin to record; a paused recording continues here. */
@@ -82,6 +83,12 @@ void native_host_is_due(struct thread *thread)
 }
 
 bool native_host_leaves_out(const struct loaded_object *object)
+{
+    (void)object;
+    return false;
+}
+
+bool native_host_covers_tls(const struct loaded_object *object)
 {
     (void)object;
     return false;

@@ -6,10 +6,11 @@
 
 #include "native/native_host.h"
 
-/* Have one more function exchanged; and each of the two lists of them. */
+/* Have one more function exchanged; and each of the lists of them. */
 void program_exchange(struct native_exchange exchange);
 void program_exchange_children(void);
 void program_exchange_databases(void);
+void program_exchange_messages(void);
 
 /* Where the program itself lies, and the site of its calls. Before the first call. */
 void program_know_itself(const char *path);

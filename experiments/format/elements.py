@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import BinaryIO
 from xml.parsers import expat
 
@@ -89,6 +90,7 @@ def _guarded_parser(
     return parser
 
 
+@lru_cache(maxsize=1024)  # layouts have the same few offsets
 def integer(text: str) -> int | None:
     """The whole number in `text`; None if it is none, or too large for any field."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None

@@ -142,16 +142,20 @@ class Unpacker(Generic[Record]):
 
     def __init__(self, layout: Layout, record: type[Record]) -> None:
         self._picker = layout.picker(record._fields)
-        self._make: Callable[[Iterable[int]], Record] = record._make
+        self.made: Callable[[Iterable[int]], Record] = record._make  # from the fields of a record
         self.record_bytes = layout.record_bytes
 
     def one(self, data: Bytes, offset: int = 0) -> Record:
         """The record at `offset`, which must be whole in `data`."""
-        return self._make(self._picker.one(data, offset))
+        return self.made(self._picker.one(data, offset))
+
+    def fields(self, data: Bytes) -> Iterator[tuple[int, ...]]:
+        """The fields of each record in `data`, which must be whole records; `made` makes a record of them."""
+        return self._picker.many(data)
 
     def many(self, data: Bytes) -> Iterator[Record]:
         """Each record in `data`, which must be whole records."""
-        return map(self._make, self._picker.many(data))
+        return map(self.made, self._picker.many(data))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ STRINGS_AT_MOST = 1 << 24
 NEXT_WINDOW = 0xFFFFFFFF
 _KEPT_STRINGS = 64 * 1024
 _NEARBY_BYTES = 16 * 1024
+_NEARBY_RECORDS_BYTES = 4 * 1024  # are unpacked at once
 
 
 def read_head(file: DataFile, data: DataType, head: Layout | None) -> FileHead | None:
@@ -78,19 +79,32 @@ class RecordTable(Generic[Record]):
         self.head = found
         self.readable = found is not None
         self.first = max(found.first, 1) if found else 1
-        self._nearby = _Nearby(file)
+        self._near_first = 0
+        self._near: list[tuple[int, ...]] = []
         self._note_a_broken_end()
 
     def get(self, number: int) -> Record | None:
         """The record `number`."""
         if number < self.first or not self.readable:
             return None
-        size, offset = self._unpacker.record_bytes, self._data.offset_of(number - self.first)
-        data = self._nearby.read(offset, size)
-        if not any(data):  # it may have been written since
-            self._nearby.forget()
-            data = self._nearby.read(offset, size)
-        return self._unpacker.one(data) if len(data) == size else None
+        place = number - self._near_first
+        if not 0 <= place < len(self._near) or not any(self._near[place]):  # it may have been written since
+            self._look_near(number)
+            place = number - self._near_first
+        return self._unpacker.made(self._near[place]) if place < len(self._near) else None
+
+    def _look_near(self, number: int) -> None:
+        """Unpack the records around that one, which are often asked for next."""
+        index, size = number - self.first, self._unpacker.record_bytes
+        in_first, in_each = (self._data.block_bytes - self._data.head_bytes) // size, self._data.block_bytes // size
+        start, room = 0, in_first
+        if index >= in_first:
+            start, room = index - (index - in_first) % in_each, in_each
+        near = max(_NEARBY_RECORDS_BYTES // size, 1)
+        begin = index - (index - start) % near
+        data = self._file.read(self._data.offset_of(begin), min(near, start + room - begin) * size)
+        self._near_first = self.first + begin
+        self._near = list(self._unpacker.fields(data[: len(data) // size * size]))
 
     def all(self) -> Iterator[tuple[int, Record, bytes]]:
         """Each record that is not all zeros: its number, the record, and its bytes."""

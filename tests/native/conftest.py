@@ -22,13 +22,34 @@ def compiler():
 def built(compiler, tmp_path):
     """Build a library in the directory of the program: its path."""
 
-    def build(*options, source=SOURCE, name="calls.so"):
+    def build(*options, source=SOURCE, name="calls.so", libraries=()):
         path = tmp_path / name
-        words = [compiler, "-O1", "-g0", "-shared", "-fPIC", "-pthread", *options, "-o", path, source]
+        words = [compiler, "-O1", "-g0", "-shared", "-fPIC", "-pthread", *options, "-o", path, source, *libraries]
         subprocess.run(words, check=True, capture_output=True)
         return path
 
     return build
+
+
+@pytest.fixture
+def client(tmp_path, compiler, interpose):
+    """Build a program in C beside the experiments: the command for it."""
+
+    def build(source, *libraries):
+        path = tmp_path / "work" / "client"
+        path.with_suffix(".c").write_text(source)
+        words = [compiler, "-o", path, path.with_suffix(".c"), *libraries]
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"no such library: {done.stderr.splitlines()[-1]}")
+        return "./client"
+
+    return build
+
+
+@pytest.fixture
+def work(tmp_path, interpose):
+    return tmp_path / "work"
 
 
 PRELUDE = """

@@ -5,10 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from clients import calls_in
 from servers import need_server
-from tracing import events_of, has_own_library
-
-from interpose.experiments.model.experiment import Experiment
+from tracing import has_own_library
 
 pytestmark = [
     pytest.mark.any_python,
@@ -18,43 +17,10 @@ pytestmark = [
 SECRET = "hush hush"
 
 
-@pytest.fixture
-def built(tmp_path, compiler, interpose):
-    """Build a program in C beside the experiments: the command for it."""
-
-    def build(source, *libraries):
-        path = tmp_path / "work" / "client"
-        path.with_suffix(".c").write_text(source)
-        words = [compiler, "-o", path, path.with_suffix(".c"), *libraries]
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"no such library: {done.stderr.splitlines()[-1]}")
-        return "./client"
-
-    return build
-
-
-def calls_in(work, kind="db"):
-    """The calls of that kind by the last process of the experiment: short names, texts, rows and errors."""
-    experiment = Experiment(str(work / "test.1.er"))
-    process = experiment.processes[-1]
-    found = [(process.intrinsic(event.intrinsic), event) for event in events_of(process)]
-    return [
-        (intrinsic.name.partition(".")[2], process.string(event.detail), event.bytes, process.string(event.error))
-        for intrinsic, event in found
-        if intrinsic.kind == kind
-    ]
-
-
 def secrets_in(work):
     """The files of the experiment that say what is secret."""
     files = [path for path in Path(work / "test.1.er").rglob("*") if path.is_file()]
     return [path for path in files if SECRET.encode() in path.read_bytes()]
-
-
-@pytest.fixture
-def work(tmp_path, interpose):
-    return tmp_path / "work"
 
 
 @pytest.fixture
@@ -94,7 +60,7 @@ def test_no_statement_is_kept_if_none_is_to_be(interpose, work, sqlite):
     assert len(calls_in(work)) >= 3
 
 
-def test_a_call_within_another_is_part_of_it(interpose, work, built):
+def test_a_call_within_another_is_part_of_it(interpose, work, client):
     source = """
 #include <stddef.h>
 int sqlite3_open(const char *, void **), sqlite3_exec(void *, const char *, void *, void *, char **);
@@ -108,14 +74,14 @@ int main(void)
     return sqlite3_close(on);
 }
 """
-    interpose("run", built(source, "-l:libsqlite3.so.0"))
+    interpose("run", client(source, "-l:libsqlite3.so.0"))
 
     names = [call[0] for call in calls_in(work)]
     assert names == ["sqlite3_open", *["sqlite3_exec"] * 3, "sqlite3_close"]
     assert calls_in(work)[1][1] == "create table if not exists t(x); insert into t values (?)"
 
 
-def test_calls_after_one_that_was_left_are_recorded(interpose, work, built):
+def test_calls_after_one_that_was_left_are_recorded(interpose, work, client):
     source = """
 #include <setjmp.h>
 #include <stddef.h>
@@ -136,13 +102,13 @@ int main(void)
     return sqlite3_exec(other, "select 1 as found", NULL, NULL, NULL);
 }
 """
-    done = interpose("run", built(source, "-l:libsqlite3.so.0"))
+    done = interpose("run", client(source, "-l:libsqlite3.so.0"))
 
     assert done.returncode == 0
     assert [call[1] for call in calls_in(work)] == ["data.db", "other.db", "select ? as found"]
 
 
-def test_a_library_that_is_loaded_by_name_is_seen(interpose, work, built):
+def test_a_library_that_is_loaded_by_name_is_seen(interpose, work, client):
     source = """
 #include <dlfcn.h>
 int main(void)
@@ -153,13 +119,13 @@ int main(void)
     return opens("data.db", &on) || closes(on);
 }
 """
-    done = interpose("run", built(source, "-l:libsqlite3.so.0", "-ldl", "-Wl,--as-needed"))
+    done = interpose("run", client(source, "-l:libsqlite3.so.0", "-ldl", "-Wl,--as-needed"))
 
     assert done.returncode == 0
     assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"]
 
 
-def test_a_library_that_a_plug_in_brings_is_seen(interpose, work, built, compiler):
+def test_a_library_that_a_plug_in_brings_is_seen(interpose, work, client, compiler):
     (work / "plug.c").write_text("""
 int sqlite3_open(const char *, void **), sqlite3_close(void *);
 int works(void)
@@ -179,13 +145,13 @@ int main(void)
     return works();
 }
 """
-    done = interpose("run", built(source, "-ldl"))
+    done = interpose("run", client(source, "-ldl"))
 
     assert done.returncode == 0
     assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"]
 
 
-def test_a_library_that_is_loaded_again_elsewhere_is_seen(interpose, work, built):
+def test_a_library_that_is_loaded_again_elsewhere_is_seen(interpose, work, client):
     source = """
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -203,7 +169,7 @@ int main(void)
     return 0;
 }
 """
-    done = interpose("run", built(source, "-l:libsqlite3.so.0", "-ldl", "-Wl,--as-needed"))
+    done = interpose("run", client(source, "-l:libsqlite3.so.0", "-ldl", "-Wl,--as-needed"))
 
     assert done.returncode == 0
     assert [call[0] for call in calls_in(work)] == ["sqlite3_open", "sqlite3_close"] * 3
@@ -228,7 +194,7 @@ def test_statements_of_psql_are_those_that_the_server_logs(interpose, work):
     assert secrets_in(work) == []
 
 
-def test_statements_of_mysql_are_as_many_as_the_server_counts(interpose, work, built):
+def test_statements_of_mysql_are_as_many_as_the_server_counts(interpose, work, client):
     need_server("mysql")
     source = f"""
 #include <mariadb/mysql.h>
@@ -257,7 +223,7 @@ int main(void)
     mysql_close(on);
 }}
 """
-    done = interpose("run", built(source, "-lmariadb"))
+    done = interpose("run", client(source, "-lmariadb"))
 
     queries = [call for call in calls_in(work) if call[0] == "mysql_query"]
     assert len(queries) == int(done.stdout) + 1
@@ -266,7 +232,7 @@ int main(void)
     assert secrets_in(work) == []
 
 
-def test_commands_of_redis_are_told_by_their_first_word(interpose, work, built):
+def test_commands_of_redis_are_told_by_their_first_word(interpose, work, client):
     need_server("redis")
     source = f"""
 #include <stddef.h>
@@ -282,7 +248,7 @@ int main(void)
     redisCommand(on, "DEL interpose:test");
 }}
 """
-    done = interpose("run", built(source, "-l:libhiredis.so.0.14"))
+    done = interpose("run", client(source, "-l:libhiredis.so.0.14"))
 
     assert done.returncode == 0
     assert [(*call[:2], call[3]) for call in calls_in(work)] == [
@@ -295,7 +261,7 @@ int main(void)
     assert secrets_in(work) == []
 
 
-def test_a_reply_of_redis_that_is_not_made_is_not_read(interpose, work, built):
+def test_a_reply_of_redis_that_is_not_made_is_not_read(interpose, work, client):
     # Where the reader has no functions that make replies, hiredis returns their type alone.
     source = """
 #include <stdarg.h>
@@ -312,13 +278,13 @@ int main(void)
     return redisCommand(0, "\\5") == (void *)5 && redisCommand(0, "\\6") == (void *)6 ? 3 : 4;
 }
 """
-    done = interpose("run", built(source, f"{work}/libreplies.so"))
+    done = interpose("run", client(source, f"{work}/libreplies.so"))
 
     assert done.returncode == 3
     assert [call[3] for call in calls_in(work)] == ["", "error"]
 
 
-def test_errno_is_as_the_library_left_it(interpose, work, built):
+def test_errno_is_as_the_library_left_it(interpose, work, client):
     # What tells of an error may change errno: the program did not call it.
     source = """
 #include <errno.h>
@@ -342,7 +308,7 @@ int main(void)
     return 10 * first + second;
 }
 """
-    done = interpose("run", built(source, f"{work}/liberrors.so"))
+    done = interpose("run", client(source, f"{work}/liberrors.so"))
 
     assert done.returncode == 56
     assert [call[3] for call in calls_in(work)] == ["SQLSTATE 42P01", "error 1146"]

@@ -166,7 +166,7 @@ OUTCOMES = [
     "timeout 0.1 sleep 10",
     "awk 'BEGIN { print 1; system(\"echo hi\"); exit 3 }'",
     "perl -e 'system(\"ls small.c\"); exit 7'",
-    "perl -e 'fork; wait; print \"$$\" ? \"one \" : \"\"'",
+    'perl -e \'fork; wait; print "$$" ? "one " : ""\'',
     "bash -c 'coproc cat; echo hi >&${COPROC[1]}; read -u ${COPROC[0]} a; echo $a'",
     "yes | head -2",
     "file -b small.c",
@@ -208,6 +208,55 @@ def test_what_is_given_no_environment_is_followed(ran, data):
     assert {"gzip", "wc"} <= set(programs(done).values())
     assert [each for each in done.experiment.processes if each.lineage and each.log.arguments]
     assert "INTERPOSE" not in done.gave[1] and "LD_PRELOAD" not in done.gave[1]
+
+
+STARTS = """
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+/* The program in the words, with an environment of its own, made in one of four ways. */
+int main(int count, char **words)
+{
+    char *given[] = {"INTERPOSE=calls", "A=1", 0}, **rest = words + 2;
+    int child = 0, status, way = atoi(words[1]);
+    if (way == 3) {
+        clearenv();
+        setenv("INTERPOSE", "calls", 1);
+    } else if (way == 4) {
+        environ = given;
+    }
+    if (way == 1)
+        posix_spawn(&child, *rest, 0, 0, rest, given);
+    else if (way > 2)
+        posix_spawn(&child, *rest, 0, 0, rest, environ);
+    else if ((child = fork()) == 0)
+        execve(*rest, rest, given);
+    return waitpid(child, &status, 0) != child || status;
+}
+"""
+
+
+@pytest.mark.parametrize("way", ["1", "2", "3", "4"])
+def test_what_says_itself_what_to_record_has_its_place_and_the_libraries_of_the_founder(ran, compiler, tmp_path, way):
+    show = "import os; print(sorted(os.environ))"
+    group = tmp_path / "group"
+    group.mkdir()
+
+    done = ran(
+        [built(tmp_path, STARTS), way, sys.executable, "-c", show],
+        INTERPOSE_GROUP=group,
+        INTERPOSE_KINDS="file,process",
+    )
+
+    (python,) = [each for each in done.experiment.processes if each.lineage and each.log.arguments]
+    assert done.gave[0] == 0, done.gave
+    assert "INTERPOSE_GROUP" not in done.gave[1] and "INTERPOSE_KINDS" not in done.gave[1]
+    assert python.log.settings["INTERPOSE_GROUP"] == str(group)
+    assert python.log.settings["INTERPOSE_KINDS"] == "all"
+    assert python.log.settings["INTERPOSE"] == "calls"
 
 
 def test_one_that_is_not_to_be_recorded_is_not(ran):
@@ -524,6 +573,47 @@ def test_one_that_cannot_be_followed_says_why(ran, compiler, tmp_path):
     (child,) = done.experiment.founder.not_followed
     assert done.gave[0] == 5
     assert child.why == "linked statically"
+
+
+BUSY = """
+#include <time.h>
+int main(void)
+{
+    while (clock() < CLOCKS_PER_SEC / 10)
+        ;
+    return 5;
+}
+"""
+UNFOLLOWED = {
+    "static": (["gcc", "-static"], "linked statically"),
+    "musl": (["musl-gcc"], "another C library"),
+    "sanitizer": (["gcc", "-fsanitize=address"], "address sanitizer"),
+}
+
+
+@pytest.mark.parametrize(("words", "why"), UNFOLLOWED.values(), ids=UNFOLLOWED)
+def test_what_a_shell_runs_and_cannot_be_followed_is_in_the_balance(ran, tmp_path, words, why):
+    (tmp_path / "busy.c").write_text(BUSY)
+    made = (
+        shutil.which(words[0])
+        and subprocess.run([*words, "-o", tmp_path / "busy", tmp_path / "busy.c"]).returncode == 0
+    )
+    if not made:
+        pytest.skip(f"no {' '.join(words)}")
+
+    done = ran(["sh", "-c", f"{tmp_path}/busy; echo $?"])
+    asked = {"capture_output": True, "text": True, "env": environment(COLUMNS="200"), "cwd": done.directory}
+    report = [sys.executable, "-m", "interpose", "report", done.path, "--format", "json"]
+    whole = json.loads(subprocess.run(report, **asked).stdout)
+    processes = subprocess.run([sys.executable, "-m", "interpose", "processes", done.path], **asked)
+
+    (child,) = [child for each in done.experiment.processes for child in each.not_followed]
+    (counted,) = whole["children_not_followed"]
+    assert done.gave[:2] == [0, "5\n"]
+    assert child.why == why
+    assert child.record.cpu_ns >= 100_000_000
+    assert counted == {"program": "busy", "cpu_ns": child.record.cpu_ns, "is_estimated": False}
+    assert re.search(rf"busy.*{why}|{why}.*busy", processes.stdout), processes.stdout
 
 
 def test_without_native_calls_none_is_followed(ran):

@@ -168,7 +168,7 @@ def test_the_costs_of_line_trace_and_sampling_are_those_that_were_measured():
     assert len(lines) == 4
     assert [float(each) for each in own.split()[:3:2]] == [float(each) for each in between(2).split(" to ")]
     assert others == f"line_profiler {between(6)} x, coverage.py {between(7)} x"
-    sampled = {row[0]: row[1] for row in measured("profile.md") if len(row) == 4}
+    sampled = {row[0]: row[1] for row in measured("performance/profile.md") if len(row) == 4}
     assert costs()["sampling your code under `interpose run`"][0].startswith(sampled["interpose"].removesuffix(" %"))
 
 

@@ -15,6 +15,7 @@ from interpose.analysis.calls.account import account
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.partial.coding import packed, unpacked
+from interpose.analysis.partial.sections import ProfilePart, merged, question, reduced
 from interpose.analysis.time import concurrency
 from interpose.analysis.time.concurrency import solo_times
 from interpose.analysis.time.run_queue import spent_by_thread, whole_of
@@ -22,7 +23,6 @@ from interpose.analysis.time.slices import slices_of
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats import markdown
-from interpose.reports.screen.profiled import ProfilePart, merged, question, reduced
 from interpose.reports.screen.sections import SECTIONS, Profiled, profiled, told_unasked
 from tests.build import START_NS, Build, event
 from tests.random_calls import INTRINSICS, processes, write

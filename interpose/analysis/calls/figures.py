@@ -6,11 +6,11 @@ figures of all their calls, and columns add up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.experiments.model.experiment import Experiment
@@ -19,6 +19,7 @@ from interpose.kinds import IDLE, KINDS
 
 TIME, COUNT, SIZE = "time", "count", "size"
 Vector = list[int]
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Metric(NamedTuple):
@@ -105,3 +106,14 @@ def in_usual_order(kinds: AbstractSet[str]) -> list[str]:
 def put(into: Vector, more: Sequence[int]) -> None:
     """Add the vector `more` to `into`."""
     into[:] = map(add, into, more)
+
+
+def put_at(into: dict[Key, Vector], key: Key, more: Vector) -> None:
+    """Add the vector `more` to the one that `into` has at `key`."""
+    put(into.setdefault(key, [0] * len(more)), more)
+
+
+def put_all_at(into: dict[Key, Vector], more: Mapping[Key, Vector]) -> None:
+    """Add each vector of `more` to the one that `into` has there."""
+    for key, figures in more.items():
+        put_at(into, key, figures)

@@ -108,7 +108,8 @@ class Records:
         while waiting:
             record = waiting.pop()
             yield record
-            waiting.extend(reversed(record.inner))
+            if record.inner:
+                waiting.extend(reversed(record.inner))
 
     def calls(self) -> Iterator[Record]:
         """Every record of calls, each behind the one around it."""
@@ -154,7 +155,8 @@ def grouped(roots: Sequence[Record], group_of: Callable[[Record], Group]) -> Ite
             if record.inner:
                 around[group] = number + 1
                 waiting.append((None, group))
-        waiting.extend((each, None) for each in reversed(record.inner))
+        if record.inner:
+            waiting.extend([(each, None) for each in reversed(record.inner)])
 
 
 def _sums(found: Found) -> Sums:

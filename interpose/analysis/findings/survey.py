@@ -152,7 +152,8 @@ class _Reading:
                 transaction = self._transaction(record)
             if record.is_call:
                 around = self._put(record, transaction, around)
-            waiting.extend((each, transaction, around) for each in record.inner)
+            if record.inner:
+                waiting.extend([(each, transaction, around) for each in record.inner])
 
     def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""

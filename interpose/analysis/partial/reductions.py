@@ -15,6 +15,7 @@ from interpose.analysis.comparison.likeness import Circumstances, circumstances
 from interpose.analysis.coverage import coverage
 from interpose.analysis.coverage import parts as coverage_parts
 from interpose.analysis.coverage.parts import CoveragePart
+from interpose.analysis.partial import sections
 from interpose.analysis.partial.partial import Question, Reduction
 from interpose.analysis.profile.rows import WITH_CODE, reduced_with_code
 from interpose.analysis.transactions import response_times
@@ -61,4 +62,5 @@ REDUCTIONS: dict[str, Reduction[Any]] = {
     TRANSACTIONS: Reduction(TransactionsPart, _transactions, response_times.merged, needs_all_calls=True),
     RUNS: Reduction(list[OneRun], _run, _all_runs, needs_all_calls=True),
     COVERAGE: Reduction(CoveragePart, _coverage, coverage_parts.merged),
+    sections.NAME: sections.PROFILE,
 }

@@ -77,9 +77,9 @@ def long_turns(process: Process, records: Records) -> tuple[list[Turn], list[Cal
 
     `records` tell, by stack, which calls are a loop's waits; without events there are no turns.
     """
-    waits = waits_of_loops(process, records)
     if process.log.interval_ns or not has_tasks(process, records):
         return [], []
+    waits = waits_of_loops(process, records)
     reading = _Turns(process, waits)
     for call in calls_of(process, reading.is_wanted):
         reading.add(call)
@@ -92,8 +92,9 @@ def long_turns(process: Process, records: Records) -> tuple[list[Turn], list[Cal
 def waits_of_loops(process: Process, records: Records) -> set[int]:
     """The stacks that asyncio's loops waited from in their selectors."""
     intrinsic, stack = (records.by.index(name) for name in ("intrinsic", "stack"))
-    asked = {each.key[stack] for each in records.calls() if process.intrinsic(each.key[intrinsic]).name in SELECTORS}
-    return {each for each in asked if _is_in_loop(process, each)}
+    made = {(each.key[intrinsic], each.key[stack]) for each in records.calls()}
+    asked = {number for number in {number for number, _ in made} if process.intrinsic(number).name in SELECTORS}
+    return {stack for stack in {stack for number, stack in made if number in asked} if _is_in_loop(process, stack)}
 
 
 def _is_in_loop(process: Process, stack: int) -> bool:
@@ -103,7 +104,7 @@ def _is_in_loop(process: Process, stack: int) -> bool:
 def has_tasks(process: Process, records: Records) -> bool:
     """Whether coroutines were suspended, and no greenlets, which are tasks as well."""
     place = records.by.index("intrinsic")
-    names = {process.intrinsic(each.key[place]).name for each in records.calls()}
+    names = {process.intrinsic(number).name for number in {each.key[place] for each in records.calls()}}
     has_greenlets = any(name.startswith(_GREENLETS) for name in names)
     return not has_greenlets and any(each.suspended_ns for each in records.calls())
 

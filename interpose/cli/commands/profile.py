@@ -6,6 +6,7 @@ import argparse
 import importlib
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.partial.sections import SLICES, ProfilePart, question, reduced
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     note_damages,
@@ -21,7 +22,6 @@ from interpose.cli.output import add_output_arguments, opened_output, positive, 
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.markdown import sentence
-from interpose.reports.screen.profiled import SLICES, ProfilePart, question, reduced
 from interpose.reports.screen.section import Section
 from interpose.reports.screen.sections import SECTIONS, UNASKED, Profiled, told_unasked
 

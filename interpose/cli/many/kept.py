@@ -70,14 +70,20 @@ class Kept:
             self._link(content, stamp)
         return found
 
-    def keep(self, path: str, question: Question, stamp: str, text: bytes) -> None:
-        """Keep an answer, unless the experiment has changed since it had that first name."""
+    def keep(self, path: str, question: Question, stamp: str, text: bytes) -> bool:
+        """Keep an answer, and say so, unless the experiment has changed since it had that first name."""
         content = self._contents.get(stamp) or _name("content", path, question, _samples)
         if content is None or self.stamp(path, question) != stamp:
-            return
+            return False
         with contextlib.suppress(OSError):
             self._write(content, text)
             self._link(content, stamp)
+        return True
+
+    def keep_whole(self, name: str, text: bytes) -> None:
+        """Keep the merged answer of several experiments, whose own are kept, under a name made of theirs."""
+        with contextlib.suppress(OSError):
+            self._write(name, text)
 
     def tidy(self, at_most_bytes: int = AT_MOST_BYTES) -> None:
         """Remove the oldest results until a quarter of the room is free, if there are more than have room."""

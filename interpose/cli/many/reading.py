@@ -6,11 +6,13 @@ import argparse
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from interpose.analysis.partial.coding import NotThis
 from interpose.analysis.partial.partial import Partial, Question, Reduction, merged
 from interpose.cli.many import cluster, processes, work
+from interpose.cli.many.batches import batches, name_of
 from interpose.cli.many.kept import Kept, kept_directory
 from interpose.cli.many.reductions import REDUCTIONS
 from interpose.cli.many.remote import is_only_here, is_remote, shown
@@ -71,6 +73,7 @@ class _Asking:
         self._kept = kept
         self._jobs: int | None = arguments.jobs
         self._dask: str | None = arguments.dask
+        self._batches = [batch for batch in batches(self._paths) for _ in batch]
 
     @property
     def failed(self) -> Damages:
@@ -81,15 +84,30 @@ class _Asking:
         return made
 
     def partials(self) -> Iterator[Partial[Any]]:
-        """The answers, in the order of the paths, so that nothing depends on who reads what."""
+        """The answers, each of one experiment or of a batch, in the order of the paths, so that nothing depends on who
+        reads what."""
+        answers = self._answers()
+        for batch, group in groupby(answers, lambda each: self._batches[each[0]]):
+            found = [partial for _, partial in group]
+            whole = merged(found, self.reduction) if len(found) > 1 else found[0]
+            assert whole
+            self._keep_whole(batch, whole, len(found))
+            yield whole
+
+    def _answers(self) -> Iterator[tuple[int, Partial[Any]]]:
+        """The position of each experiment that has an answer, in order, and that; of a batch whose merged answer is
+        kept, only the first."""
         missing: dict[int, None] = {}
         found: dict[int, Partial[Any]] = {}
-        for place in range(len(self._paths)):
-            known = self._known(place)
-            if known:
-                found[place] = known
-            else:
-                missing[place] = None
+        for batch in dict.fromkeys(self._batches):
+            if whole := self._known_whole(batch):
+                found[batch.start] = whole
+                continue
+            for place in batch:
+                if known := self._known(place):
+                    found[place] = known
+                else:
+                    missing[place] = None
         told, reading = 0, self._read(list(missing))
         for place, answer in reading:
             missing.pop(place)
@@ -97,17 +115,31 @@ class _Asking:
                 found[place] = partial
             while told < len(self._paths) and told not in missing:
                 if told in found:
-                    yield found.pop(told)
+                    yield told, found.pop(told)
                 told += 1
-        yield from (found.pop(place) for place in sorted(found))
+        yield from ((place, found.pop(place)) for place in sorted(found))
+
+    def _known_whole(self, batch: range) -> Partial[Any] | None:
+        """The merged answer of a batch that is kept."""
+        if self._kept is None:
+            return None
+        for place in batch:
+            path = self._paths[place]
+            if not is_only_here(path) and (stamp := self._kept.stamp(path, self._question)):
+                self._stamps[place] = stamp
+        return self._found(self._name_of(batch))
 
     def _known(self, place: int) -> Partial[Any] | None:
         """The answer that is kept."""
-        path = self._paths[place]
-        if not self._kept or is_only_here(path) or not (stamp := self._kept.stamp(path, self._question)):
-            return None
-        self._stamps[place] = stamp
-        text = self._kept.find(stamp)
+        return self._found(self._stamps.get(place))
+
+    def _name_of(self, batch: range) -> str | None:
+        """The name of the merged answer of a batch; None if something of it cannot be kept."""
+        stamps = [self._stamps[place] for place in batch if place in self._stamps]
+        return name_of(stamps) if 1 < len(stamps) == len(batch) else None
+
+    def _found(self, name: str | None) -> Partial[Any] | None:
+        text = self._kept.find(name) if self._kept and name else None
         if text is None:
             return None
         try:
@@ -148,10 +180,22 @@ class _Asking:
         else:
             self._keep(place, found, answer)
             return found
+        self._stamps.pop(place, None)
         return None
 
     def _keep(self, place: int, found: Partial[Any], answer: bytes) -> None:
-        """Keep what a cluster has answered: its workers may have another user's cache, or none."""
-        stamp = self._stamps.get(place)
-        if self._dask and self._kept and stamp and not found.head.is_running:
-            self._kept.keep(self._paths[place], self._question, stamp, work.text_of(answer))
+        """Note how its reader has kept an answer; keep what a cluster has answered, which may have no cache."""
+        stamp = self._stamps.pop(place, "")
+        if not self._dask:
+            stamp = work.stamp_of(answer)
+        elif stamp and self._kept:
+            kept = None if found.head.is_running else self._kept
+            stamp = work.kept_as(kept, self._paths[place], self._question, stamp, work.text_of(answer))
+        if stamp:
+            self._stamps[place] = stamp
+
+    def _keep_whole(self, batch: range, whole: Partial[Any], answers: int) -> None:
+        """Keep the merged answer of a batch that was put together here."""
+        name = self._name_of(batch)
+        if self._kept and name and answers == len(batch) and not whole.head.is_running:
+            self._kept.keep_whole(name, work.packed_partial(whole, self.reduction))

@@ -1,4 +1,4 @@
-"""All questions that can be asked of many experiments: those of analyses, of the first screen, and of profiles."""
+"""All questions that can be asked of many experiments: those of analyses and of the first screen."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Any
 
 from interpose.analysis.partial import reductions
 from interpose.analysis.partial.partial import Reduction
-from interpose.reports.screen import many, profiled
+from interpose.reports.screen import many
 
 SCREEN = "screen"
 REDUCTIONS: dict[str, Reduction[Any]] = {
     **reductions.REDUCTIONS,
     SCREEN: many.SCREEN,
-    profiled.NAME: profiled.PROFILE,
 }

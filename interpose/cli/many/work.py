@@ -6,6 +6,7 @@ The same function answers here, in a process beside, and on a Dask cluster.
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from interpose.analysis.partial.coding import NotThis, packed, unpacked
@@ -18,6 +19,7 @@ from interpose.errors import ExperimentError, InterposeError, UsageError
 from interpose.experiments.model.files import Damages
 
 ANSWER, FAILED = b"A", b"F"
+STAMP_BYTES = 64
 
 
 def task(path: str, question: Question, kept: str | None) -> bytes:
@@ -29,7 +31,8 @@ def answered(given: bytes) -> bytes:
     """The answer to a task, or why there is none; never an error."""
     path, question, kept = unpacked(given, tuple[str, Question, str | None])
     try:
-        return ANSWER + _answer(path, question, Kept(kept) if kept else None)
+        stamp, text = _answer(path, question, Kept(kept) if kept else None)
+        return ANSWER + stamp.encode().ljust(STAMP_BYTES, b"-") + text
     except InterposeError as error:
         return failure(error)
     except MemoryError:
@@ -53,13 +56,23 @@ def understood(answer: bytes, reduction: Reduction[Any]) -> Partial[Any]:
 
 def text_of(answer: bytes) -> bytes:
     """The packed partial result in an answer."""
-    return answer[len(ANSWER) :]
+    return answer[len(ANSWER) + STAMP_BYTES :]
+
+
+def stamp_of(answer: bytes) -> str:
+    """The first name under which its reader has kept it; empty if it has not."""
+    return answer[len(ANSWER) : len(ANSWER) + STAMP_BYTES].decode("ascii", "replace").strip("-")
 
 
 def read_partial(text: bytes, reduction: Reduction[Any]) -> Partial[Any]:
     """The partial result that is packed in `text`. Raises NotThis."""
     head, value = unpacked(text, tuple[Head, reduction.kind])  # type: ignore[name-defined]
     return Partial(head, value)
+
+
+def packed_partial(partial: Partial[Any], reduction: Reduction[Any]) -> bytes:
+    """A partial result as `read_partial` reads it."""
+    return packed((partial.head, partial.value), tuple[Head, reduction.kind])  # type: ignore[name-defined]
 
 
 def _is_understood(text: bytes, reduction: Reduction[Any]) -> bool:
@@ -70,29 +83,41 @@ def _is_understood(text: bytes, reduction: Reduction[Any]) -> bool:
     return True
 
 
-def _answer(path: str, question: Question, kept: Kept | None) -> bytes:
+def _changed_ns(path: str) -> int:
+    """When a file was last added to the experiment; 0 if there is none."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _answer(path: str, question: Question, kept: Kept | None) -> tuple[str, bytes]:
+    """The name under which the answer is kept, empty if it is not, and the answer."""
     if not is_remote(path):
         return _read(path, question, kept)
     stamp = kept.stamp(path, question) if kept else None
     with fetched(path) as local:
-        text = _read(local, question, None)
-    if kept and stamp:
-        kept.keep(path, question, stamp, text)
-    return text
+        _, text = _read(local, question, None)
+    return kept_as(kept, path, question, stamp, text), text
 
 
-def _read(path: str, question: Question, kept: Kept | None) -> bytes:
+def kept_as(kept: Kept | None, path: str, question: Question, stamp: str | None, text: bytes) -> str:
+    """Keep an answer if `kept` says where; the name under which it is kept, empty if it is not."""
+    return stamp if kept and stamp and kept.keep(path, question, stamp, text) else ""
+
+
+def _read(path: str, question: Question, kept: Kept | None) -> tuple[str, bytes]:
     stamp = kept.stamp(path, question) if kept else None
     reduction = REDUCTIONS[question.reduction]
     known = kept.find_copy(path, question, stamp) if kept and stamp else None
     if known is not None and _is_understood(known, reduction):
-        return known
+        return stamp or "", known
+    before_ns = _changed_ns(path)
     experiment = open_experiment(path, damages=Damages())
+    if kept and _changed_ns(path) != before_ns:  # the first reader adds sources to it
+        stamp = kept.stamp(path, question)
     if reduction.needs_all_calls:
         refuse_sampled(experiment)
-    stamp = kept.stamp(path, question) if kept else None  # the first reader may add sources to it
     found = reduced(experiment, question, reduction)
-    text = packed((found.head, found.value), tuple[Head, reduction.kind])  # type: ignore[name-defined]
-    if kept and stamp and not found.head.is_running:
-        kept.keep(path, question, stamp, text)
-    return text
+    text = packed_partial(found, reduction)
+    return kept_as(None if found.head.is_running else kept, path, question, stamp, text), text

@@ -11,12 +11,8 @@ from interpose.analysis.calls.attribution import Invoker, Service
 from interpose.analysis.calls.figures import in_usual_order
 from interpose.analysis.calls.functions import object_of
 from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE
-from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
-from interpose.analysis.transactions import response_times
-from interpose.analysis.transactions.response_times import Transactions
-from interpose.reports.formats.table import clean
-from interpose.reports.formats.units import count, duration
-from interpose.reports.screen.profiled import (
+from interpose.analysis.lines.functions_part import LinesPart
+from interpose.analysis.partial.sections import (
     ACTIVITY,
     FILES,
     IDENTIFIED,
@@ -26,11 +22,15 @@ from interpose.reports.screen.profiled import (
     SERVICES,
     SLICES,
     TRANSACTIONS,
-    LinesPart,
     ProfilePart,
     question,
     reduced,
 )
+from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
+from interpose.analysis.transactions import response_times
+from interpose.analysis.transactions.response_times import Transactions
+from interpose.reports.formats.table import clean
+from interpose.reports.formats.units import count, duration
 from interpose.reports.screen.section import (
     COUNT,
     NO_SAMPLES,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.recording.command import command_of, last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, recording_stopped
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
@@ -20,14 +21,7 @@ from interpose.reports.formats.units import SECOND_NS, age, count, size
 
 def command_line(process: Process) -> str:
     """The command as it was given: `python orders.py`, `gunicorn shop:app`."""
-    log = process.log
-    program = _last_part(log.executable) or "?"
-    given = log.arguments
-    if given and _last_part(given[0]) in (program, "python", "python3"):
-        given = given[1:]  # the interpreter, as it was called
-    if given and given[0].startswith("/") and given[0].rpartition("/")[0].endswith("/bin"):
-        return clean(" ".join([_last_part(given[0]), *given[1:]]))  # a command that happens to be written in Python
-    return clean(" ".join([program, *given]))
+    return clean(command_of(process))
 
 
 def ending_in_words(end: Ending) -> str:
@@ -35,7 +29,7 @@ def ending_in_words(end: Ending) -> str:
     if end.state == "killed":
         return f"{'ended' if end.signal in ASKED_TO_END else 'killed'} by {_signal_name(end.signal)}"
     if end.state == "exec":
-        return clean(f"became {_last_part(end.command) or 'another program'} by exec")
+        return clean(f"became {last_part(end.command) or 'another program'} by exec")
     known = {
         "exit": f"exit {end.status}",
         "running": "running",
@@ -121,10 +115,6 @@ def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
 def is_well(completeness: str) -> bool:
     """Whether what `completeness` says is nothing to warn of."""
     return "incomplete: " not in completeness
-
-
-def _last_part(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _signal_name(number: int) -> str:

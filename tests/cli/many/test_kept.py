@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interpose.analysis.partial.partial import Question
+from interpose.cli.many import batches as batching
 from interpose.cli.many import work
 from interpose.cli.many.kept import FORMAT, Kept, _file
 from tests.build import Build
@@ -70,6 +71,49 @@ def test_what_processes_beside_have_read_is_kept_too(experiments, interpose, rea
 
     assert read == []
     assert second.stdout == first.stdout
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Batches of three, so that the experiments are in several."""
+    monkeypatch.setattr(batching, "LARGEST", 3)
+
+
+@pytest.mark.parametrize("words", [(), ("--by", "kind"), ("--by", "experiment")])
+def test_answers_merged_in_batches_say_the_same(experiments, interpose, read, small_batches, words):
+    asked = ("report", "runs/*.er", "--jobs", "1", *words)
+    _, uncached = interpose(*asked, "--no-cache")
+    read.clear()
+
+    told = [interpose(*asked)[1].stdout for _ in range(3)]
+
+    assert sorted(read) == sorted(path.name for path in experiments)
+    assert told == [uncached.stdout] * 3
+
+
+def test_a_batch_whose_experiment_changed_or_went_is_not_believed(experiments, place, interpose, read, small_batches):
+    interpose(*ASKED)
+    an_experiment(experiments[4], 55)
+    shutil.rmtree(experiments[0])
+
+    _, uncached = interpose(*ASKED, "--no-cache")
+    read.clear()
+    _, found = interpose(*ASKED)
+
+    assert read == ["shop.5.er"]
+    assert found.stdout == uncached.stdout
+
+
+@given(st.lists(st.text("ab/.0", max_size=3), max_size=300), st.integers(0, 299))
+def test_batches_are_neighbours_and_a_new_experiment_changes_few(names, place):
+    made = batching.batches(names)
+
+    assert [each for batch in made for each in batch] == [*range(len(names))]
+    assert all(0 < len(batch) <= batching.LARGEST for batch in made)
+    more = [*names[:place], "new", *names[place:]]
+    same = {tuple(names[each] for each in batch) for batch in made}
+    others = {tuple(more[each] for each in batch) for batch in batching.batches(more)} - same
+    assert len(others) <= 2 + len(names) // batching.LARGEST
 
 
 def test_another_question_is_another_answer(experiments, interpose, read):
