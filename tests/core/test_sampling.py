@@ -146,7 +146,7 @@ def test_a_module_or_archive_has_one_name_in_the_sheet(words, tmp_path, interpos
         (shop / f"{name}.py").write_text("import os\nfor _ in range(100):\n    os.stat('/')\n" * (name != "__init__"))
 
     subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
-    sheet = interpose("report", "--format", "mashzone", tmp_path / "test.1.er").stdout
+    sheet = interpose("report", "--format", "mashzone", str(tmp_path / "test.1.er")).stdout
 
     programs = {(row["program"], row["part"]) for row in csv.DictReader(sheet.splitlines())} - {("overhead", "")}
     name = str(shop / ("web.py" if "shop.web" in words else "__main__.py"))

@@ -74,6 +74,30 @@ def calls_about(done, path):
     return found
 
 
+NAMES = """
+#include <fcntl.h>
+#include <unistd.h>
+int filter(void) { return 3; } /* as curses has it */
+int lines(void) { return 4; }
+unsigned long hash_bytes(const char *bytes) { return bytes ? *bytes : 5; }
+int main(int count, char **words)
+{
+    char byte;
+    return read(open(words[count - 1], O_RDONLY), &byte, 1) == 1 ? filter() : 9;
+}
+"""
+
+
+def test_a_program_may_have_the_names_that_the_recorder_has(ran, compiler, data):
+    (data / "names.c").write_text(NAMES)
+    subprocess.run([compiler, "-rdynamic", "-o", data / "names", data / "names.c"], check=True)
+
+    done = ran([data / "names", data / "text"])
+
+    assert done.gave[0] == 3
+    assert sum(calls_about(done, data / "text").values()) >= 2
+
+
 # What the shell redirects is known as a stream, and what the C library reads for itself is not seen: both left out.
 COUNTED = {
     "gzip": ("gzip -k {0}/text", "text"),

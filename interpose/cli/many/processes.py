@@ -112,12 +112,12 @@ class _Readers:
         while self._selector.get_map():
             for key, _ in self._selector.select():
                 reader: _Reader = key.data
-                answer = receive(reader.answers)
+                answer, place = receive(reader.answers), reader.place
                 if answer is not None:
-                    yield reader.place, answer
-                    self._give(reader)
+                    self._give(reader)  # which it reads while the answer is merged here
+                    yield place, answer
                     continue
-                yield reader.place, self._lost(reader)
+                yield place, self._lost(reader)
                 if self._next < len(self._tasks):
                     self._start()
 
