@@ -5,6 +5,7 @@ Names, versions and dependencies are in pyproject.toml.
 
 import fcntl
 import os
+import re
 import runpy
 import sys
 import sysconfig
@@ -174,6 +175,30 @@ def shim(source):
     return generated(source, libraries=libraries, link=["-Wl,--as-needed,-rpath,$ORIGIN/../cext"])
 
 
+def names_header():
+    """The text of `names.h`: what our libraries show to each other begins with `interpose_` for the linker, which would
+    take a shorter name for that of a program or of another library (curses has a `filter`), or theirs for ours."""
+    declarations = [
+        declaration
+        for header in sorted(glob("cext/*/*.h"))
+        for declaration in re.findall(r"^VISIBLE\s([^;]+);", read(header), re.MULTILINE)
+    ]
+    names = [name for each in declarations for name in names_declared(each)]
+    return "#pragma once\n" + "".join(f"#pragma redefine_extname {name} interpose_{name}\n" for name in names)
+
+
+def names_declared(declaration):
+    """The names in a declaration in C: that of a function, or those of variables."""
+    plain = re.sub(r"__attribute__\(\(.*\)\)", "", declaration)
+    declarators = [plain.partition("(")[0]] if "(" in plain else plain.split(",")
+    return [re.findall(r"\w+", each.partition("[")[0])[-1] for each in declarators]
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
 def size_of_sources(ext):
     return sum(os.path.getsize(source) for source in ext.sources)
 
@@ -203,9 +228,9 @@ class BuildExt(build_ext):
 
     def build_extensions(self):
         self.require_compiler()
-        kinds = self.write_kinds()
+        made = self.write_headers()
         for ext in self.extensions:
-            ext.include_dirs = [*ext.include_dirs, kinds]
+            ext.include_dirs = [*ext.include_dirs, made]
         libraries = [ext for ext in self.extensions if ext.name in LIBRARIES]
         generated = [ext for ext in self.extensions if ext.name not in LIBRARIES]
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as self.compilers:
@@ -312,13 +337,15 @@ class BuildExt(build_ext):
                 os.symlink(os.path.abspath(folder), link)
         return packages
 
-    def write_kinds(self):
-        """The directory of the header that C has the kinds of calls from; they are listed in interpose/kinds.py."""
-        text = runpy.run_path(KINDS_FILE)["c_header"]()
+    def write_headers(self):
+        """The directory of the headers that are made: the kinds of calls, which are listed in interpose/kinds.py, and
+        what our names are to the linker."""
         directory = os.path.join(self.get_finalized_command("build").build_base, "made")
         os.makedirs(directory, exist_ok=True)
-        with open(os.path.join(directory, "kinds.h"), "w") as header:
-            header.write(text)
+        texts = {"kinds.h": runpy.run_path(KINDS_FILE)["c_header"](), "names.h": names_header()}
+        for name, text in texts.items():
+            with open(os.path.join(directory, name), "w") as header:
+                header.write(text)
         return directory
 
     def require_compiler(self):

@@ -30,7 +30,7 @@ struct filter {
     bool only_within; /* that one alone of these */
     uint8_t left_out[COUNTED_NUMBERS]; /* by the numbers of intrinsics */
 };
-extern struct filter filter VISIBLE_AS("filter");
+VISIBLE extern struct filter filter;
 
 /* Are calls of that number left out wherever they are made? */
 static inline bool is_left_out(uint32_t intrinsic)

@@ -25,7 +25,7 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-uint64_t hash_bytes(const char *bytes, size_t length) VISIBLE_AS("hash_bytes");
+VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);
 
 /* Empty, with its memory. 0 or the error's number. */
 VISIBLE int cache_begin(struct cache *cache);

@@ -119,7 +119,7 @@ struct lines {
     double ticks_in_ns;
 };
 
-extern struct lines lines VISIBLE_AS("lines");
+VISIBLE extern struct lines lines;
 
 /* What a function's record says of it, and how many lines and loops follow it. */
 struct line_shape {

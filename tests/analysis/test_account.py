@@ -64,6 +64,7 @@ def random_events(draw):
 BEFORE = ("before_wall_ns", "before_cpu_ns", "own_wall_ns", "own_cpu_ns")
 
 
+@pytest.mark.long
 @given(
     rows=random_events(),
     threads=st.lists(

@@ -49,6 +49,7 @@ def walls(rows, name_of=lambda what: getattr(what, "name", what)):
     return exclusive, inclusive
 
 
+@pytest.mark.long
 @on_disk
 @given(processes())
 def test_every_view_adds_up_to_the_total_and_all_totals_agree(made):
@@ -73,6 +74,7 @@ def test_every_view_adds_up_to_the_total_and_all_totals_agree(made):
         assert experiment.damages.found == []
 
 
+@pytest.mark.long
 @on_disk
 @given(processes())
 def test_functions_have_what_was_called_in_them_and_below_once(made):
@@ -85,6 +87,7 @@ def test_functions_have_what_was_called_in_them_and_below_once(made):
         assert inclusive[name] == sum(call.self_wall_ns for call in found if name in call.path)
 
 
+@pytest.mark.long
 @on_disk
 @given(processes())
 def test_lines_of_a_source_have_what_was_called_from_them(made):
@@ -99,6 +102,7 @@ def test_lines_of_a_source_have_what_was_called_from_them(made):
     assert {line: row.inclusive[0] for line, row in rows.items()} == expected
 
 
+@pytest.mark.long
 @on_disk
 @given(processes())
 def test_what_callers_are_attributed_adds_up_to_the_function(made):
@@ -129,6 +133,7 @@ def test_what_callers_are_attributed_adds_up_to_the_function(made):
             assert attributed == expected
 
 
+@pytest.mark.long
 @on_disk
 @given(processes(), st.sampled_from([HIDE, API]), st.sampled_from([["all"], ["library"], [ORDERS], ["sqlite3"]]))
 def test_objects_shown_otherwise_leave_the_total_as_it_is(made, mode, objects):

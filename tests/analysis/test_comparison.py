@@ -508,6 +508,7 @@ def run(number, random_, spread, slower=()):
     return Run(f"{number}", rows)
 
 
+@pytest.mark.long
 def test_the_same_program_is_unchanged_and_one_slower_transaction_is_found():
     random_ = random.Random("the same program")
     same = found = 0

@@ -237,6 +237,7 @@ SPREADS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("noise", "spread", "least"), SPREADS)
 def test_the_same_is_unchanged_and_five_per_cent_in_one_of_twenty_are_found(noise, spread, least):
     random_ = random.Random(f"{noise.__name__} of twenty")

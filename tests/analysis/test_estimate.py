@@ -59,6 +59,7 @@ def rows_of(experiment, by="intrinsic", **how):
     return {row.intrinsic or row.kind: row for row in profile(Analysis(experiment), by, **how).rows}
 
 
+@pytest.mark.long
 def test_the_truth_is_within_the_margin_of_about_nineteen_estimates_in_twenty(traced):
     near = Counter()
     for seed in SEEDS:

@@ -38,6 +38,7 @@ def by_function(analysis):
     return {row.labels["function"]: row for row in rows if row.code}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how",
     [
@@ -79,6 +80,7 @@ def test_a_function_whose_samples_are_lost_keeps_its_share(tmp_path):
     assert share_of(found, "f0") == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.long
 def test_margins_hold_the_truth_where_half_of_the_stacks_of_one_function_could_not_be_read(tmp_path):
     within = []
     for seed in range(PROGRAMS):

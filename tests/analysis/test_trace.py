@@ -54,6 +54,7 @@ def test_events_come_in_the_order_of_their_beginnings(tmp_path_factory, blocks, 
     assert begun(last(experiment, number, START_NS + since)) == after[-number:]
 
 
+@pytest.mark.long
 @given(seed=st.integers(0, 1000), wanted=st.sets(st.integers(1, 60), max_size=3), room=st.integers(1, 5))
 def test_events_that_are_wanted_have_the_depth_that_they_have_among_all(tmp_path_factory, seed, wanted, room):
     experiment = nested(tmp_path_factory.mktemp("trace"), seed, room)

@@ -436,6 +436,7 @@ def test_the_cpu_time_of_transactions_and_of_their_parts_is_that_of_the_report(t
         assert sum(share.cpu_ns for share in row.split.values()) == row.cpu_ns
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [3, DETAILS_AT_MOST * 3 // 5])
 def test_transactions_are_the_same_where_findings_have_read_the_events_before(shop, names):
     first = shop.build.string("job 0")

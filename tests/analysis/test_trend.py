@@ -70,6 +70,7 @@ def test_where_nothing_changed_hardly_ever_a_change_is_found(spread):
     assert alarms <= 9  # three are to be expected, one in fifty
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", ["normal", "uniform", "skewed"])
 def test_a_change_of_a_fifth_is_nearly_always_found(spread):
     found = [places(change_points(figures([(10, 1), (10, 1.2)], spread, seed))) for seed in range(40)]

@@ -197,6 +197,7 @@ def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, run
     assert "   complete\n" in report.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "source",
     [

@@ -172,6 +172,7 @@ def test_what_recording_takes_comes_with_the_code_and_is_read_from_no_file(tmp_p
     assert finders == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sort", ["Exception", "FileNotFoundError"])
 def test_where_a_handler_of_the_programs_raises_meanwhile_it_is_told_what_has_become_of_it(sort, tmp_path):
     told = reached(

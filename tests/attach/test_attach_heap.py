@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import pytest
 from attaching import EIGHT_THREADS
 from tracing import until
 
@@ -74,6 +75,7 @@ def test_the_heap_is_recorded_again_after_another_allocator_was_put_back(running
     assert program.end() == (7, "True\n", "")
 
 
+@pytest.mark.long
 def test_all_of_it_is_recorded_of_threads_that_wait_for_each_other(running):
     program = running(EIGHT_THREADS)
 

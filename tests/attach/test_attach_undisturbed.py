@@ -74,6 +74,7 @@ sys.exit(7)
 """
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_a_signal_waits_until_our_code_has_ended_and_is_not_lost(running):
     program = running(ALARMED)
@@ -92,6 +93,7 @@ def test_a_signal_waits_until_our_code_has_ended_and_is_not_lost(running):
     assert program.end() == (7, "True True 6\n", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cycles", CYCLES)
 def test_nothing_changes_in_it_however_often_one_attaches(cycles, running):
     program = running(TELLING)
@@ -117,6 +119,7 @@ def test_nothing_changes_in_it_however_often_one_attaches(cycles, running):
     assert compared == {"changed": [], "differing": {}}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(clocks.choose("perf")[0] != "perf", reason="no perf events here")
 def test_the_clocks_of_its_threads_are_given_back(running):
     program = running(TELLING)
@@ -202,6 +205,7 @@ sys.exit(main(sys.argv[3:]))
 """
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     program, killed = running(TRACING), 0
@@ -218,6 +222,7 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
     assert program.end() == (7, "True\n", "")
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_a_program_that_is_killed_meanwhile_is_told_in_a_line(running):
     for requests in (1, 3, 8, 30, 140):
@@ -250,6 +255,7 @@ def test_attaching_that_is_interrupted_leaves_the_program_at_once(running):
     assert (program.process.returncode, out, errors) == (4, "", "")
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_of_several_who_attach_at_once_each_succeeds_or_says_why_not(running):
     program = running(EIGHT_THREADS)
@@ -415,6 +421,7 @@ sys.exit(7)
 """
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_a_thread_of_another_interpreter_goes_on_and_the_first_is_waited_for(running):
     program = running("""

@@ -80,6 +80,7 @@ def test_the_nearest_project_file_counts_as_under_run(tmp_path):
     assert experiments(tmp_path / "below") == ["ours.1.er", "ours.2.er"]
 
 
+@pytest.mark.long
 def test_a_hundred_founders_at_once_have_a_hundred_experiments(tmp_path):
     with ThreadPoolExecutor(20) as pool:
         done = list(pool.map(lambda _: run(tmp_path, sys.executable, "-c", WRITING, INTERPOSE="1"), range(100)))

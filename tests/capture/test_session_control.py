@@ -259,6 +259,7 @@ interpose.resume()
 """
 
 
+@pytest.mark.long
 def test_whoever_pauses_at_the_same_moment_the_log_is_whole_and_says_what_is(tmp_path):
     program = subprocess.Popen(
         [sys.executable, "-c", TURNING], cwd=tmp_path, env=environment(INTERPOSE="1"), stdout=subprocess.PIPE
@@ -352,6 +353,7 @@ def nothing_is_torn(experiment):
     return True
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_nothing_is_torn_or_lost_at_the_cuts_of_many_pauses_and_filters_at_full_speed(busy):
     founder, cuts = busy.founder, []
@@ -385,6 +387,7 @@ def wait_for_calls_of(busy, *threads):
     until(lambda: all(recorded_of(busy.founder)[thread] > before[thread] + 1 for thread in threads))
 
 
+@pytest.mark.long
 def test_a_filter_holds_for_all_threads_within_ten_milliseconds(busy):
     founder, all_eight = busy.founder, range(2, 10)
     wait_for_calls_of(busy, *all_eight)

@@ -74,6 +74,7 @@ def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
     assert found["notes"] == []
 
 
+@pytest.mark.long
 def test_data_collectors_of_a_program_are_listed_and_not_run(examine, tmp_path):
     good, bad = (tmp_path / "work" / f"interpose_{name}.py" for name in ("good", "bad"))
     for file, mode in ((good, 0o600), (bad, 0o666)):

@@ -74,6 +74,7 @@ def test_each_intrinsic_has_its_library_and_what_that_passes_on_to(place):
     assert found["shop.Client.get (group:orders)"]["place"] == f"{place.group / 'orders.py'}:8"
 
 
+@pytest.mark.long
 def test_one_is_asked_for_by_name_or_target(place):
     place.write(place.group / "orders.py", DECLARED.replace("MORE", ""))
 
@@ -88,6 +89,7 @@ def test_one_is_asked_for_by_name_or_target(place):
     assert nobody.stderr == "interpose: no.body: no library declares it\n"
 
 
+@pytest.mark.long
 def test_what_a_program_would_get_is_looked_for_from_there_and_it_is_not_run(place):
     place.write(place.group / "orders.py", LIBRARY.format(name="group"))
     script = place.write(place.project / "app.py", "raise SystemExit('it was run')\n" + GETTING)
@@ -101,6 +103,7 @@ def test_what_a_program_would_get_is_looked_for_from_there_and_it_is_not_run(pla
         assert command(place, "map", "--for", wrong).returncode == 2
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_there_is_an_error_of_map_and_run_unless_there_is_a_catch_all(place):
     place.write(place.group / "orders.py", DECLARED.replace("MORE", GONE))
     place.write(place.project / "app.py", GETTING)
@@ -133,6 +136,7 @@ def test_run_says_in_a_line_each_what_is_wrong_and_runs(place):
     assert done.stderr == f"interpose: {place.group / 'bad.py'}:1: group:bad is not used: {why}\n"
 
 
+@pytest.mark.long
 def test_report_doctor_and_the_map_of_an_experiment_tell_what_failed(place):
     text = LIBRARY.format(name="group").replace('print("group after")', "1 / 0")
     path = place.write(place.group / "orders.py", text)
@@ -156,6 +160,7 @@ def test_report_doctor_and_the_map_of_an_experiment_tell_what_failed(place):
 # --- what only commands resolve
 
 
+@pytest.mark.long
 def test_libraries_that_a_project_file_names_are_used_once_a_command_has_read_it(place):
     place.write(place.project / "tools" / "interposing.py", LIBRARY.format(name="tool"))
     project = place.write(place.project / "pyproject.toml", """

@@ -179,6 +179,7 @@ def test_an_experiment_is_made_anew_in_the_place_of_another(interpose, place):
     assert len(list(events_of(Experiment(str(place / "my.er")).founder, "time.sleep"))) == 1
 
 
+@pytest.mark.long
 def test_what_is_no_experiment_or_still_runs_is_not_overwritten(interpose, steps, place):
     (place / "data.er").mkdir()
     (place / "data.er" / "thesis").write_text("ten years")

@@ -291,6 +291,7 @@ const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name
 """
 
 
+@pytest.mark.long
 def test_one_that_is_slow_is_switched_off(compiled):
     done = compiled(SLOW, "for number in range(20_000):\n    probe('/probe')\n")
 

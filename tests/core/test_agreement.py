@@ -88,6 +88,7 @@ def written(directory, threads, per_call_ns):
     return Experiment(str(build.write())), truth, count
 
 
+@pytest.mark.long
 @given(st.lists(calls(), min_size=1, max_size=3), st.integers(0, 20))
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 def test_every_report_adds_up_and_they_are_about_the_same(tmp_path_factory, threads, per_call_ns):

@@ -6,8 +6,8 @@ import ctypes
 from pathlib import Path
 
 import pytest
+from recorder_library import RecorderLibrary
 
-from interpose.cext import __path__ as cext_path
 from interpose.config import levels
 
 pytestmark = pytest.mark.any_python
@@ -196,7 +196,7 @@ def test_a_setting_that_means_nothing_is_told(interpose):
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    return ctypes.CDLL(f"{next(iter(cext_path))}/libinterpose.so")
+    return RecorderLibrary()
 
 
 def reduced(library: ctypes.CDLL, function: str, kind: int, text: str) -> str:

@@ -218,6 +218,7 @@ print(int((used.ru_utime + used.ru_stime) * 1e9))
 """
 
 
+@pytest.mark.long
 def test_what_threads_of_a_killed_child_computed_is_known_by_its_parent(tmp_path):
     done, _ = run(write_program(tmp_path, KILLED_THREADS), INTERPOSE="1")
     _, child = Analysis(Traced(tmp_path, done).experiment).accounts
@@ -265,6 +266,7 @@ def test_a_descendant_that_recorded_and_has_no_log_is_damage(tmp_path, interpose
     assert "_f1.er/log.xml" in shown.stderr
 
 
+@pytest.mark.long
 def test_a_kill_while_children_are_born_damages_nothing(tmp_path):
     program, damages = write_program(tmp_path, BEARING), []
     for attempt in range(10):

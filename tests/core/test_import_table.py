@@ -7,8 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-
-from interpose import cext
+from recorder_library import RecorderLibrary
 
 pytestmark = pytest.mark.any_python
 
@@ -45,7 +44,7 @@ def address(function):
 
 @pytest.fixture(scope="module")
 def ours():
-    library = ctypes.CDLL(os.path.join(os.path.dirname(cext.__file__), "libinterpose.so"))
+    library = RecorderLibrary()
     library.imports_find.restype = ctypes.c_char_p
     library.imports_find.argtypes = (ctypes.POINTER(ctypes.POINTER(Import)), ctypes.c_void_p)
     library.import_put.argtypes = (ctypes.c_void_p, ctypes.c_void_p)

@@ -143,6 +143,7 @@ BUSY = """
 """
 
 
+@pytest.mark.long
 def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpose):
     done = traced(BUSY.format(seconds=3, then=""), INTERPOSE_BUDGET="0.1%")
     founder = done.experiment.founder
@@ -158,6 +159,7 @@ def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpo
     assert "% of the CPU time" in shown
 
 
+@pytest.mark.long
 def test_within_the_budget_nothing_is_throttled(traced):
     done = traced(BUSY.format(seconds=1.2, then=""), INTERPOSE_BUDGET="100%", INTERPOSE_SAMPLE="off")
 
@@ -206,6 +208,7 @@ SERVING = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "name"),
     [(MARKED, "interpose.transaction"), (SERVING, "http.server.BaseHTTPRequestHandler.handle_one_request")],
@@ -223,6 +226,7 @@ def test_within_a_transaction_nothing_is_throttled(traced, source, name):
     ]
 
 
+@pytest.mark.long
 def test_a_forked_child_begins_at_its_parents_levels(traced):
     then = "os.fork() or (os.write(descriptor, b'y'), os._exit(0)); os.wait()"
     done = traced(BUSY.format(seconds=1.5, then=then), INTERPOSE_BUDGET="0.01%")

@@ -513,6 +513,7 @@ def test_directories_and_files_are_the_owners_alone(traced):
     assert modes == {0o700}
 
 
+@pytest.mark.long
 def test_signals_interrupt_and_are_handled_as_without_us(traced):
     done = traced("""
         import os, signal, time

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from recorder_library import RecorderLibrary
 
-from interpose.cext import __path__ as cext_path
 from interpose.config import values
 
 pytestmark = pytest.mark.any_python
@@ -18,7 +17,7 @@ MAIL = b"[A-Za-z0-9._]+@[a-z]+"
 
 @pytest.fixture
 def library() -> Iterator[ctypes.CDLL]:
-    loaded = ctypes.CDLL(str(Path(cext_path[0]) / "libinterpose.so"))
+    loaded = RecorderLibrary()
     loaded.redact_choose.restype = ctypes.c_char_p
     loaded.redact.restype = ctypes.c_void_p
     yield loaded

@@ -91,6 +91,7 @@ def used_bytes(directory):
     return sum(file.stat().st_blocks * 512 for file in directory.rglob("*") if file.is_file())
 
 
+@pytest.mark.long
 def test_a_file_system_smaller_than_the_reserve_is_left_to_the_program(tmp_path, disk, interpose_here):
     done, experiment = run(tmp_path, disk, WRITES, "1000", INTERPOSE_RING="256MiB")
 
@@ -101,6 +102,7 @@ def test_a_file_system_smaller_than_the_reserve_is_left_to_the_program(tmp_path,
     assert "incomplete: recording stopped, too little disk is free (INTERPOSE_RESERVE)" in shown.stdout.splitlines()[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("files", ["ring", "events"])
 def test_recording_stops_when_so_much_is_free_as_was_said(tmp_path, disk, files):
     variables = {"INTERPOSE_RING": "256MiB"} if files == "ring" else {}

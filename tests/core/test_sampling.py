@@ -55,6 +55,7 @@ def shares(experiment, by="kind"):
 
 
 
+@pytest.mark.long
 def test_shares_of_cpu_time_stay_right_while_few_calls_are_kept(traced):
     whole = traced(THREE).experiment
     sampled = traced(THREE, INTERPOSE_INTERVAL="100us", INTERPOSE_NAME="sampled").experiment

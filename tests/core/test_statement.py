@@ -1,7 +1,6 @@
 """SQL without its literals: what could be a value never stays."""
 
 import ctypes
-import os
 import re
 import string
 
@@ -9,12 +8,11 @@ import pytest
 from dialects import DIALECTS
 from hypothesis import given
 from hypothesis import strategies as st
-
-import interpose.cext
+from recorder_library import RecorderLibrary
 
 pytestmark = pytest.mark.any_python
 
-LIBRARY = ctypes.CDLL(os.path.join(interpose.cext.__path__[0], "libinterpose.so"))
+LIBRARY = RecorderLibrary()
 LIBRARY.statement_normalise.restype = ctypes.c_size_t
 LIBRARY.statement_normalise.argtypes = [
     ctypes.c_int,
@@ -246,7 +244,8 @@ def take(sql: str, found: re.Match[str], text: str) -> tuple[str, int]:
         case "line":
             return " ", at + len(sql[at:].partition("\n")[0])
         case "number":
-            return (kept if NUMBERED.search(sql[:at]) else "?"), end
+            is_placeholder = NUMBERED.search(sql[:at]) and len(kept) <= 5 and "." not in kept
+            return (kept if is_placeholder else "?"), end
     return kept, end
 
 

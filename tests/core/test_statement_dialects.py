@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 
 import pytest
 from dialects import CANARY, DIALECTS, NUMBER, Statements
 from further_dialects import FURTHER, UUID, FurtherStatements
-
-import interpose.cext
+from recorder_library import RecorderLibrary
 
 pytestmark = pytest.mark.any_python
 
-LIBRARY = ctypes.CDLL(os.path.join(interpose.cext.__path__[0], "libinterpose.so"))
+LIBRARY = RecorderLibrary()
 ROOM = 65536
 ROOM_OF_TEXT = ctypes.create_string_buffer(ROOM)
 LIBRARY.statement_normalise.restype = ctypes.c_size_t

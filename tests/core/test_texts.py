@@ -91,6 +91,7 @@ for number in range({PATHS}):
     assert size_bytes(done, "strings") <= 128 * 1024
 
 
+@pytest.mark.long
 def test_where_there_is_room_every_text_is_kept(traced):
     done = traced(MANY)
 

@@ -72,6 +72,7 @@ def run(program, directory, head, variables, threads_in_children):
     return json.loads(done.stdout), experiment
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sort", ["plain", *(pytest.param(each, marks=pytest.mark.slow) for each in SANITIZED)])
 def test_every_call_of_every_thread_is_recorded_once(sort, tmp_path, head):
     flags, variables, threads_in_children = SORTS[sort]

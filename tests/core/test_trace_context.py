@@ -57,6 +57,7 @@ digits = st.from_regex(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.{0
 texts = st.lists(one_byte_off | later | digits | st.binary(max_size=80), min_size=50, max_size=400)
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(texts)
 def test_only_what_the_grammar_has_is_read(reader, given_texts):

@@ -44,6 +44,7 @@ wrong = st.binary(max_size=60) | st.from_regex(rb"[a-z0-9=, ]{0,40}", fullmatch=
 texts = st.lists(lists.map(b",".join) | st.lists(members | wrong, max_size=40).map(b",".join), max_size=60)
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(texts)
 def test_valid_lists_are_passed_on_as_far_as_there_is_room(reader, given_texts):

@@ -79,6 +79,7 @@ def report(interpose_here, tmp_path):
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_every_row_is_right_to_one_percent(tmp_path, report):
     program = write_program(tmp_path, PROGRAM)
@@ -113,6 +114,7 @@ def test_every_row_is_right_to_one_percent(tmp_path, report):
     assert intrinsics["sqlite3.Cursor.execute"]["calls"] == 48
 
 
+@pytest.mark.long
 def test_all_groupings_add_up_to_the_same_thread_time(tmp_path, report):
     program = write_program(tmp_path, PROGRAM)
     subprocess.run([sys.executable, str(program)], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)

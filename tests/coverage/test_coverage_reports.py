@@ -398,6 +398,7 @@ def test_cobertura_tells_lines_and_conditions(shop, capsys):
     assert (line.get("hits"), line.get("condition-coverage"), found.get("lines-covered")) == ("1", "50% (1/2)", "7")
 
 
+@pytest.mark.long
 def test_a_rate_of_cobertura_is_1_of_all_alone(shop, capsys):
     shop.write("a = 1\n" * 20_001)
     build = shop.build()

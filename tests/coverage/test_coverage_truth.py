@@ -213,6 +213,7 @@ def assert_same(found: _Lines, statements: list[int], excluded: list[int], missi
     assert set(found[1]) <= set(excluded)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["of a bit of everything", "orders"])
 def test_lines_of_a_program_are_covered_as_coverage_py_has_it(traced, tmp_path, name):
     example = Path(__file__).parents[2] / "examples"

@@ -66,6 +66,7 @@ def test_any_records_of_any_layout_come_back(data, layout, count):
 numbers = st.one_of(st.integers(0, 3), st.integers(2**32 - 2, 2**32 - 1), st.integers(0, 2**32 - 1))
 
 
+@pytest.mark.long
 @given(st.lists(st.fixed_dictionaries({name: numbers for name, _ in fields("EVENT")}), min_size=1, max_size=20))
 def test_any_events_come_back(rows):
     arranged_and_back(EVENTS, b"".join(pack("EVENT", **row) for row in rows))

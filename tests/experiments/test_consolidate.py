@@ -113,6 +113,7 @@ def test_both_give_the_same_records(rows, by, histograms):
     assert same(both(event_layout(), by, [records[:cut], records[cut:]], histograms=histograms))
 
 
+@pytest.mark.long
 @given(events, keys, st.integers(0, 3), st.integers(0, 5), st.integers(0, 3))
 def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by, waiting, most, details):
     limits = {"waiting_at_most": waiting, "records_at_most": most, "details_at_most": details}
@@ -249,6 +250,7 @@ def test_both_hold_many_keys():
     assert {each.key[0]: each.figures[0] for each in results[1][0]} == dict.fromkeys(numbers, 2)
 
 
+@pytest.mark.long
 def test_calls_inside_of_each_other_without_end_are_held():
     depth = 20_000
     rows = [{"call": depth - number, "parent": depth - number - 1, "wall_ns": number} for number in range(depth)]
@@ -341,6 +343,7 @@ def test_details_beyond_so_many_are_other_counted_and_timed_by_all_else():
         assert len(sums) <= 8 + 2 + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_has_more_than_its_part_is_kept_however_late_it_comes_and_lacks_no_more_than_that(seed):
     chance, most, calls = random.Random(seed), 200, 30_000

@@ -100,6 +100,7 @@ def test_a_file_cut_at_any_byte_is_read_as_far_as_it_goes(tmp_path, name, step, 
     cut_and_read(tmp_path, name, step)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", LONG_STEPS)
 @pytest.mark.parametrize("name", LONG_FILES)
 def test_a_long_file_cut_here_and_there_is_read_as_far_as_it_goes(tmp_path, name, step, monkeypatch):
@@ -147,6 +148,7 @@ def test_a_file_that_has_room_left_is_read_as_far_as_it_goes(tmp_path, size):
     assert experiment.damages.found
 
 
+@pytest.mark.long
 @given(
     name=st.sampled_from(FILES), place=st.floats(0, 1), value=st.integers(0, 255), more=st.binary(max_size=12)
 )
@@ -161,6 +163,7 @@ def test_any_bytes_may_be_others(tmp_path_factory, name, place, value, more):
     read_all(path.parent)
 
 
+@pytest.mark.long
 @given(name=st.sampled_from(FILES[1:]), noise=st.binary(max_size=4000))
 def test_any_file_may_be_noise(tmp_path_factory, name, noise):
     path = small(tmp_path_factory.mktemp("noise") / "t.1.er").write() / name
@@ -169,6 +172,7 @@ def test_any_file_may_be_noise(tmp_path_factory, name, noise):
     read_all(path.parent)
 
 
+@pytest.mark.long
 @given(name=st.sampled_from(FILES[2:]), data=st.data())
 def test_any_number_of_a_record_may_be_any_number(tmp_path_factory, name, data):
     path = small(tmp_path_factory.mktemp("numbers") / "t.1.er").write() / name

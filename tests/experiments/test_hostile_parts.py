@@ -115,6 +115,7 @@ def test_headers_with_any_bit_flipped_lead_nowhere_else(changes, member, is_seal
         assert path is None or os.path.dirname(path) == str(top / "into")
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["log.xml", "map.xml", "strings", "sites", "stacks", "threads", "events"]), flips)
 def test_whatever_is_flipped_can_be_exported_and_repaired(name, changes):

@@ -132,6 +132,7 @@ def test_the_program_does_not_see_its_monitor_begin_work_or_end(started, tmp_pat
     assert (before["child"], before["children"], before["signals"]) == (None, [], [])
 
 
+@pytest.mark.long
 def test_the_monitor_has_nothing_of_the_program(started, tmp_path):
     program = started("work(); print('done', flush=True); sys.stdin.readline()", SECRET="word", LC_ALL="C.UTF-8")
     program.stdout.readline()
@@ -154,6 +155,7 @@ def test_the_monitor_has_nothing_of_the_program(started, tmp_path):
     assert not (Path("/proc", str(monitor), "maps").read_bytes().count(b"libinterpose"))
 
 
+@pytest.mark.long
 def test_all_is_compressed_and_the_monitor_ends_with_the_program(started, tmp_path):
     program = started("work(); print('done', flush=True); sys.stdin.readline()")
     program.stdout.readline()
@@ -293,6 +295,7 @@ def test_what_outlives_the_program_is_watched_by_a_process_of_its_own(tmp_path):
     assert found == recorded > 1000
 
 
+@pytest.mark.long
 def test_few_details_are_kept_and_the_others_are_counted(tmp_path):
     done = run(
         tmp_path,

@@ -72,6 +72,7 @@ def test_a_name_that_cannot_be_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_hundred_processes_at_once_get_a_hundred_experiments(tmp_path):
     program = (
         "import sys; from interpose.experiments.metadata import names\n"

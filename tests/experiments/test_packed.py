@@ -256,6 +256,7 @@ def bomb(path, size_bytes):
             out.write(zeros)
 
 
+@pytest.mark.long
 def test_a_bomb_is_given_up_in_little_memory_and_on_little_disk(tmp_path):
     bomb(tmp_path / "bomb.er.tar.zst", 2 << 30)
 
@@ -287,6 +288,7 @@ def test_a_window_that_takes_much_memory_is_refused(tmp_path):
     assert "not readable as zstandard" in error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("files", [20_001, pytest.param(200_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["x.er/f{}", "x.er/_c{}.er/log.xml", "x.er/archives/f{}"])
 def test_more_files_than_can_be_are_refused_in_one_line_and_none_is_made(tmp_path, name, files):

@@ -214,6 +214,7 @@ def wait_until_turned_over(directory):
     return path
 
 
+@pytest.mark.long
 def test_whatever_the_instant_of_a_kill_what_is_left_is_whole(tmp_path, busy):
     for _ in range(10):
         process = busy()
@@ -230,6 +231,7 @@ def test_whatever_the_instant_of_a_kill_what_is_left_is_whole(tmp_path, busy):
         assert experiment.damages.found == []
 
 
+@pytest.mark.long
 def test_a_reader_finds_no_holes_while_blocks_are_written_over(tmp_path, busy):
     busy()
     path = wait_until_turned_over(tmp_path)

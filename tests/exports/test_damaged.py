@@ -18,6 +18,7 @@ def whole(tmp_path_factory):
     return small(tmp_path_factory.mktemp("whole") / "t.1.er").write()
 
 
+@pytest.mark.long
 @given(data=st.data())
 def test_whatever_byte_is_wrong_every_format_is_written_or_refused(whole, tmp_path_factory, data):
     name = data.draw(st.sampled_from([each for each in FILES if (whole / each).stat().st_size]))

@@ -110,6 +110,7 @@ def as_said(span):
     return tuple(span.get(key, "") for key in COMPARED)
 
 
+@pytest.mark.long
 def test_spans_are_sent_while_the_program_runs_and_are_those_of_an_export_afterwards(tmp_path, capsys):
     with Collector(OK) as collector:
         running = Stepwise(tmp_path, collector)
@@ -139,6 +140,7 @@ def test_of_an_experiment_that_has_ended_all_is_sent_at_once(tmp_path, capsys):
     assert sorted(map(as_said, spans_in(collector.taken))) == sorted(map(as_said, spans(path, tmp_path)))
 
 
+@pytest.mark.long
 def test_a_collector_that_is_away_for_a_while_gets_what_comes_later(tmp_path, capsys):
     refusals = (len(sending.WAITS_S) + 1) * [(503, b"")]
     with Collector(*refusals, OK) as collector:

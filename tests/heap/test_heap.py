@@ -79,6 +79,7 @@ print(json.dumps({each.traceback[0].lineno: [each.size, each.count] for each in 
     return {int(line): figures for line, figures in json.loads(done.stdout).items()}
 
 
+@pytest.mark.long
 def test_lines_have_what_tracemalloc_says_is_in_use(traced, tmp_path):
     expected = in_use_by_tracemalloc(tmp_path)
 
@@ -398,6 +399,7 @@ def test_a_damaged_file_is_told_and_the_rest_is_shown(traced, capsys):
     assert out
 
 
+@pytest.mark.long
 def test_whatever_the_files_hold_no_command_fails(traced, capsys):
     done = traced(PROGRAM, **ALL)
     directory = done.directory / done.experiment.name

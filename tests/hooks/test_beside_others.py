@@ -133,6 +133,7 @@ print(asyncio.run(main()))
     assert done.experiment.founder.log.start_ns < slept.start_ns
 
 
+@pytest.mark.long
 def test_coverage_measures_the_same_to_the_last_and_of_children(tmp_path):
     """Its own database at the end of the program, and of its children, where it has a start-up file of its own."""
     coverage = pytest.importorskip("coverage")

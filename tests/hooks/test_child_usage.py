@@ -83,6 +83,7 @@ def figures_of(child):
     return [record.cpu_ns // 1000, record.system_ns // 1000, *counts, *switches]
 
 
+@pytest.mark.long
 def test_all_that_the_kernel_counts_of_a_child_is_there_whoever_waits(traced):
     done = traced(REAPED)
     children = done.experiment.founder.children

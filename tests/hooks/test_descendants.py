@@ -88,6 +88,7 @@ def debians() -> str:
     return DEBIANS
 
 
+@pytest.mark.long
 def test_every_child_is_followed_and_sees_nothing_of_it(tmp_path):
     off, on = matrix(tmp_path, sys.executable, on=False), matrix(tmp_path, sys.executable, on=True)
 
@@ -105,6 +106,7 @@ def test_an_interpreter_that_has_no_interpose_is_followed_too(tmp_path, debians)
     assert lineages(tmp_path / "on" / "test.1.er") == {"": 1, "_f": 10, "_f_x": 10, "_c": 20}
 
 
+@pytest.mark.long
 def test_a_python_for_which_nothing_is_compiled_runs_undisturbed(tmp_path, monkeypatch, debians):
     if version_of(debians) == sys.version_info[:2]:
         pytest.skip(f"{debians} is of our own version")

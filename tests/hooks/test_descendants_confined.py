@@ -115,6 +115,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert len(done.events("os.stat", done.experiment.processes[1])) == 1
 
 
+@pytest.mark.long
 def test_a_program_with_the_address_sanitizer_runs_undisturbed_and_is_listed(traced, tmp_path, interpose):
     compiler = shutil.which("gcc")
     if compiler is None:

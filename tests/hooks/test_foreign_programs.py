@@ -159,6 +159,7 @@ def test_what_python_ships_with(tool, both):
     assert traced.experiment.founder.threads
 
 
+@pytest.mark.long
 def test_sqlite_utils(both):
     pytest.importorskip("sqlite_utils")
     tool = os.path.join(os.path.dirname(PYTHON), "sqlite-utils")
@@ -194,6 +195,7 @@ QUIET = ("--isolated", "--disable-pip-version-check", "--no-input")
 WHEEL = ("--no-index", "--no-deps", "./demo-1.0-py3-none-any.whl")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [

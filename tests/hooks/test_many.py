@@ -47,6 +47,7 @@ STORM = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "forks, spawns", [(60, 6), pytest.param(2000, 500, marks=[pytest.mark.slow, pytest.mark.reach])]
 )
@@ -95,6 +96,7 @@ def options_for_users():
     pytest.skip("other users cannot run this interpreter")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="only root becomes other users")
 def test_programs_of_many_users_at_once_share_a_directory():
     options = options_for_users()

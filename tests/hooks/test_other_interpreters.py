@@ -91,6 +91,7 @@ time.sleep(0)
     assert interpose("check", done.path).returncode == 0
 
 
+@pytest.mark.long
 def test_interpreters_that_run_at_once_mix_nothing_up(traced, interpose):
     done = both(
         traced,
@@ -202,6 +203,7 @@ run(CODE)
     assert list(events_of(experiment.founder, "os.stat")) == []
 
 
+@pytest.mark.long
 def test_many_interpreters_one_after_the_other(traced, interpose):
     done = both(traced, f"{MAKING}\nfor number in range(40): run('import time; time.sleep(0)', number % 2 == 0)\n")
 

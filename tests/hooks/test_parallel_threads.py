@@ -125,6 +125,7 @@ def check(traced, interpose, rounds, **how):
     assert interpose("check", done.path).returncode == 0
 
 
+@pytest.mark.long
 def test_eight_threads_that_do_everything_at_once_are_counted_exactly(traced, interpose):
     check(traced, interpose, 300)
 

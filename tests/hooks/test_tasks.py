@@ -127,6 +127,7 @@ else:
 """
 
 
+@pytest.mark.long
 def test_a_task_has_the_name_that_the_program_gave_it_or_that_of_its_coroutine(traced, interpose_here):
     done = traced(NAMED)
     founder, child = done.experiment.processes
@@ -157,6 +158,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 def test_of_many_tasks_the_newest_have_names(traced):
     done = traced(MANY)
     names = done.experiment.founder.task_names

@@ -90,6 +90,7 @@ def run(recorded: Run, source: str, *arguments: str) -> tuple[dict, list]:
     return json.loads(done.stdout), [each.attrib for each in intrinsics if each.get("installed") == "1"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", ["system", "crowd"])
 def test_every_function_type_and_slot_is_as_before(library, recorded):
     said, installed = run(
@@ -122,6 +123,7 @@ print(json.dumps({
     assert (said["left"], said["after"], said["wrong"], said["ours"]) == (0, [], [], [])
 
 
+@pytest.mark.long
 def test_what_was_imported_meanwhile_is_put_back_too(recorded):
     said, installed = run(
         recorded,

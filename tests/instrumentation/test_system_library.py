@@ -309,6 +309,7 @@ def events_of_loop(process, intrinsics, first_line):
     return made
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("source", OF_SYSTEM_CALL, ids=["direct", "buffered", "children"])
 def test_counts_equal_straces_for_every_system_call(source, tmp_path):

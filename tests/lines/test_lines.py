@@ -573,6 +573,7 @@ def test_lines_are_traced_again_where_the_programs_own_trace_function_is_gone(tr
         assert f"not traced: {seen}" in line_trace(on.experiment).notes
 
 
+@pytest.mark.long
 def test_user_and_system_time_are_apart_only_where_asked(traced):
     program = """
         import os
@@ -610,6 +611,7 @@ def test_what_others_keep_with_code_objects_is_let_go_of_only_where_they_keep_so
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.long
 def test_a_function_for_which_there_is_no_room_is_one_that_is_left_out(traced):
     done = traced(
         """

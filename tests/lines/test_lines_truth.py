@@ -283,6 +283,7 @@ def shares_of_hot_loop(traced):
     return 100 * untraced[0] / sum(untraced), 100 * found["work"] / (found["work"] + found["other"])
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_a_hot_loop_has_its_share(traced):
     turns = [shares_of_hot_loop(traced) for _ in range(3)]

@@ -322,6 +322,7 @@ print(seen == written, written > 100)
 """
 
 
+@pytest.mark.long
 def test_a_handler_may_interrupt_any_of_it(native):
     done = native(STORM)
 

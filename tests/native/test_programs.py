@@ -175,6 +175,7 @@ OUTCOMES = [
 ]
 
 
+@pytest.mark.long
 def test_outcomes_are_those_of_programs_that_are_not_recorded(traced, data):
     outcomes = """
 import json, subprocess, sys

@@ -52,6 +52,7 @@ def errors() -> dict[str, tuple[Path, list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_every_error_stands_in_the_tree():
     found = errors()
 

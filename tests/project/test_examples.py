@@ -151,6 +151,7 @@ def test_the_totals_of_the_orders_are_right(orders):
     assert count == 300
 
 
+@pytest.mark.long
 def test_a_pipe_gives_the_same_screens_as_a_file(orders):
     from_file = orders(INPUT)
     from_pipe = orders(input=INPUT.read_bytes())
@@ -158,6 +159,7 @@ def test_a_pipe_gives_the_same_screens_as_a_file(orders):
     assert (from_pipe.returncode, from_pipe.stdout, from_pipe.stderr) == (0, from_file.stdout, b"")
 
 
+@pytest.mark.long
 def test_the_same_input_gives_the_same_database(orders, tmp_path):
     for name in ("one.db", "two.db"):
         assert orders("--database", name, INPUT).returncode == 0
@@ -306,6 +308,7 @@ def test_at_a_terminal_what_is_refused_is_said_above_the_menu(terminal):
     assert shop.leave(END_OF_FILE) == (0, "0 orders, worth 0.00, paid 0.00")
 
 
+@pytest.mark.long
 def test_recorded_or_not_the_orders_are_the_same(orders, tmp_path):
     plain = orders(INPUT)
     recorded = orders(INPUT, INTERPOSE="1")

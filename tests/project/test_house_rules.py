@@ -180,6 +180,7 @@ def prints(node: ast.AST) -> Iterator[int]:
         yield from prints(child)
 
 
+@pytest.mark.long
 def test_only_commands_print():
     files = [path for place in ("interpose", "experiments", "timing") for path in modules(place)]
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import interpose.cext
+
 TOP = Path(__file__).parents[2]
 STARTUP_SOURCES = ("interpose.pth", "interpose.start")
 STARTUP_FILES = STARTUP_SOURCES if sys.version_info >= (3, 18) else STARTUP_SOURCES[:1]
@@ -161,6 +163,18 @@ def test_the_start_up_line_imports_nothing_where_nothing_is_recorded():
         done = run(sys.executable, "-S", "-c", program, (TOP / "interpose.pth").read_text(), env=environment)
 
         assert done.stdout == "set()\n"
+
+
+@pytest.mark.any_python
+@pytest.mark.skipif(not shutil.which("nm"), reason="nm is not installed")
+def test_our_names_are_nobody_elses():
+    """A program or library with a name that ours had as well would be given ours, or we its own."""
+    libraries = [*Path(interpose.cext.__file__).parent.glob("*.so")]
+    shown = [subprocess.check_output(["nm", "-D", "--defined-only", each], text=True) for each in libraries]
+    names = [line.split()[-1] for each in shown for line in each.splitlines()]
+
+    assert len(names) > 200
+    assert [name for name in names if not name.startswith("interpose_")] == []
 
 
 @pytest.mark.slow

@@ -84,6 +84,7 @@ def write_script(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.long
 def test_the_main_example_gives_the_report_that_is_shown(shell):
     install, *lines = blocks("sh")[0].splitlines()
     assert install == INSTALL

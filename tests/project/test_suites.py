@@ -76,6 +76,7 @@ def test_outcomes_are_read_by_test(tmp_path):
     assert suites.read_outcomes(tmp_path / "absent") == {}
 
 
+@pytest.mark.long
 def test_a_suite_of_cpythons_is_run_and_recorded():
     skip_without("test_fileio")
     comparison = suites.compare(suites.cpythons(sys.executable, "test_fileio"))

@@ -292,6 +292,7 @@ def test_why_a_limit_is_none(arguments, words, why):
         list(limits_of(arguments, words))
 
 
+@pytest.mark.long
 @pytest.mark.any_python
 def test_limits_that_are_not_looked_at_are_told(tests):
     source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")
@@ -303,6 +304,7 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     assert "interpose: 1 limit not checked: INTERPOSE_KINDS=net" in with_other_kinds.stdout
 
 
+@pytest.mark.long
 @pytest.mark.any_python
 @pytest.mark.parametrize("options", [["-q"], ["-W", "error"], ["-n", "2"]], ids=["quiet", "errors", "workers"])
 def test_limits_that_are_not_checked_are_one_warning(tests, options):
@@ -314,6 +316,7 @@ def test_limits_that_are_not_checked_are_one_warning(tests, options):
     assert "2 passed, 1 warning" in ran.stdout
 
 
+@pytest.mark.long
 def test_limits_of_imports_are_looked_at_where_imports_are_recorded(tests):
     source = "    @pytest.mark.max_calls(0, kind='import')\n    def test_imports(): import colorsys\n"
     without, having = (tests(asking(source), "--interpose", INTERPOSE_KINDS=kinds) for kinds in ("all", "all,import"))
@@ -362,6 +365,7 @@ def test_the_summary_names_the_tests_that_waited_longest(tests):
     assert "next: interpose transactions test.1.er" in summary
 
 
+@pytest.mark.long
 def test_workers_of_xdist_are_descendants_and_have_limits(tests):
     source = """
         @pytest.mark.parametrize("number", range(4))
@@ -405,6 +409,7 @@ def test_what_the_plugin_reads_is_not_recorded(tests):
     assert not [detail for detail in details if detail.endswith((".er/log.xml", ".er/events", ".er/strings"))]
 
 
+@pytest.mark.long
 @pytest.mark.any_python
 def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
     source = """
@@ -420,6 +425,7 @@ def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
     assert "max_calls: 5 calls of intrinsic sqlite3.*, 3 allowed" in each.stdout
 
 
+@pytest.mark.long
 @pytest.mark.any_python
 def test_options_by_which_no_test_runs_begin_no_recording(tests):
     for option in ("--collect-only", "--help", "--markers", "--fixtures"):
@@ -470,6 +476,7 @@ def test_a_session_that_records_already_is_used(tests):
     assert "interpose: coverage is not recorded, because the recording began with INTERPOSE=1" in ran.stdout
 
 
+@pytest.mark.long
 def test_sessions_in_one_process_are_recorded_together(tests, tmp_path):
     inner = tmp_path / "work" / "inner.py"
     source = f"""

@@ -126,6 +126,7 @@ def test_the_drawing_is_well_formed_and_has_every_frame(tmp_path):
     assert title == "parse (app.py) · 1.50 s, 75.0 % · 1.00 s by itself"
 
 
+@pytest.mark.long
 def test_what_cannot_be_shown_is_told(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     stacks = [build.sampled_stack(("app.py", line, f"f{line}")) for line in range(1, 4202)]

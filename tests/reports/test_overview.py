@@ -173,6 +173,7 @@ SPUN = """
 BECOMES_ANOTHER = "sys.stdout.flush(); os.execv(sys.executable, [sys.executable, '-c', 'pass'])"
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it(traced, interpose):
     done = traced(SPUN)
@@ -185,6 +186,7 @@ def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it
     assert f" waiting for a processor  {duration(found.processor_ns)}  " in interpose("report", done.path).stdout
 
 
+@pytest.mark.long
 def test_what_a_thread_waited_before_it_was_recorded_is_not_counted(traced):
     done = traced(
         SPUN.replace("    print(delay_ns())", f"    {BECOMES_ANOTHER}").replace("import os,", "import sys, os,")

@@ -393,6 +393,7 @@ def test_an_empty_experiment_has_a_page(page):
     assert browser.complaints == []
 
 
+@pytest.mark.long
 def test_several_experiments_have_one_page(page, browser, capsys):
     for name in ("a.1.er", "b.1.er"):
         shop(name)

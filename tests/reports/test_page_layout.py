@@ -218,6 +218,7 @@ def test_the_flame_graph_is_searched(shown):
     assert browser.run("document.getElementById('told').textContent").startswith("1 frames")
 
 
+@pytest.mark.long
 def test_the_page_has_no_two_elements_of_one_name(shown):
     browser = shown()
 

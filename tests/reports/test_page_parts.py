@@ -57,6 +57,7 @@ def test_a_text_is_a_text_and_an_attribute_an_attribute(text, attribute):
     assert seen.text == clean(text)
 
 
+@pytest.mark.long
 @given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_data_come_back_and_end_no_script(values):
     text = data("x", values)

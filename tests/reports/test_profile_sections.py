@@ -91,6 +91,7 @@ def test_the_parts_below_a_line_add_up_to_it(made):
                     parts.append(row[figure])
 
 
+@pytest.mark.long
 @on_disk
 @given(st.lists(processes(), min_size=2, max_size=4))
 def test_sections_of_several_experiments_are_those_of_reading_all_at_once(made):

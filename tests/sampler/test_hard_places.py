@@ -198,6 +198,7 @@ def test_the_outcome_is_the_programs_own(interpose, tmp_path, program, code):
     assert not Experiment(str(tmp_path / "work" / "test.1.er")).damages.found
 
 
+@pytest.mark.long
 def test_five_hundred_threads_are_sampled(interpose, tmp_path):
     (tmp_path / "work" / "app.py").write_text("""
 import threading, time
@@ -248,6 +249,7 @@ run("import time\\n" + inspect.getsource(inner) + "inner(time.thread_time() + 0.
 """
 
 
+@pytest.mark.long
 def test_what_another_interpreter_of_the_process_runs_is_sampled(interpose, tmp_path):
     (tmp_path / "work" / "app.py").write_text("import inspect" + MAKING + OTHER_INTERPRETER)
 
@@ -266,6 +268,7 @@ print(done.stdout, done.stderr, done.returncode)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
 def test_a_child_whose_number_is_another_process_outside_is_not_sampled(interpose, tmp_path):
     """In a namespace of process numbers it is process 1."""

@@ -55,6 +55,7 @@ def grew_by_function(memory):
     return found
 
 
+@pytest.mark.long
 def test_functions_have_the_memory_that_the_program_saw_come(record):
     sizes, experiment = record(GROWING + "print(json.dumps(sizes))")
 
@@ -70,6 +71,7 @@ def test_functions_have_the_memory_that_the_program_saw_come(record):
     assert sum(grew.values()) == memory.grew_bytes
 
 
+@pytest.mark.long
 def test_what_is_given_back_before_the_peak_is_no_growth(record):
     text = """
 del kept[:]
@@ -88,6 +90,7 @@ print(json.dumps(sizes))
     assert memory.grew_bytes < sizes["texts"] + sizes["tables"] + sizes["block"]
 
 
+@pytest.mark.long
 def test_each_process_has_its_own(record):
     text = """
 child = os.fork()

@@ -100,6 +100,7 @@ def named(frames):
     return frames[0].function if frames else ""
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize("turn_s", [0.1, 0.005])
 def test_native_functions_have_the_cpu_time_that_the_program_measured(library, turns, turn_s):
@@ -118,6 +119,7 @@ def test_native_functions_have_the_cpu_time_that_the_program_measured(library, t
     assert told > 0.6
 
 
+@pytest.mark.long
 def test_a_stripped_object_is_named_without_the_function(library, turns):
     library("-s")
     _, experiment = turns(0.02, 1.5)
@@ -126,6 +128,7 @@ def test_a_stripped_object_is_named_without_the_function(library, turns):
     assert "turn" not in {function for function, _ in natives_in(experiment)}
 
 
+@pytest.mark.long
 def test_a_file_that_was_replaced_names_no_functions(library, turns):
     library()
     replace = "import os, shutil; shutil.copy('libspin.so', 'new'); os.replace('new', 'libspin.so')"
@@ -135,6 +138,7 @@ def test_a_file_that_was_replaced_names_no_functions(library, turns):
     assert "turn" not in {function for function, _ in natives_in(experiment)}
 
 
+@pytest.mark.long
 def test_reports_name_the_object_and_the_function(library, turns, interpose):
     library()
     turns(0.02, 1.5)
@@ -147,6 +151,7 @@ def test_reports_name_the_object_and_the_function(library, turns, interpose):
     assert re.search(r"app\.py:\d+ spin computes, \d+ % of it in libspin\.so turn", " ".join(first.split()))
 
 
+@pytest.mark.long
 def test_the_first_screen_has_the_rows_that_the_page_shows(library, turns, interpose):
     library()
     turns(0.02, 1.5)
@@ -207,6 +212,7 @@ def test_symbols_are_those_that_readelf_finds(library, symbols):
     assert set(names) - {""} == functions_of(file) >= {"turn", "spin"}
 
 
+@pytest.mark.long
 def test_damaged_files_are_read_without_harm(library, symbols, work):
     whole, chosen = library().read_bytes(), random.Random(7)
     part = executed(work / "libspin.so")

@@ -75,6 +75,7 @@ def run(record, text: str, *options: str):
     return record(PHASES + text, *options)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_functions_have_the_cpu_time_that_the_program_measured(record):
     spent, experiment = run(record, "print(json.dumps(measured(15)))", "--profile", "250")
@@ -89,6 +90,7 @@ def test_functions_have_the_cpu_time_that_the_program_measured(record):
     assert sum(found[name] for name in spent) == pytest.approx(1e9 * sum(spent.values()), rel=0.1)
 
 
+@pytest.mark.long
 def test_lines_are_those_that_run(record, work):
     text = """
 def work():
@@ -107,6 +109,7 @@ print(json.dumps(0))
     assert found["work", line] > 0.9 * sum(found.values())
 
 
+@pytest.mark.long
 def test_each_thread_has_its_own_samples(record):
     text = """
 def spin(seconds):
@@ -161,6 +164,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("how", "lineage"),
     [
@@ -258,6 +262,7 @@ def test_where_it_is_switched_off_there_are_no_samples(record, work):
     assert not list((work / "test.1.er").glob("sampled*"))
 
 
+@pytest.mark.long
 def test_without_run_a_monitor_samples_a_program_that_asks_for_it(interpose, work, own_environment):
     until_sampled = """
 import os
@@ -275,6 +280,7 @@ measured(10)
     assert {"squares", "texts"} <= found
 
 
+@pytest.mark.long
 def test_a_program_that_runs_already_is_sampled_where_attach_is_told_to(interpose, work, own_environment):
     (work / "app.py").write_text(PHASES + "print('ready', flush=True)\nmeasured(200)")
     words = [sys.executable, "app.py"]
@@ -300,6 +306,7 @@ print(json.dumps(0))
 """
 
 
+@pytest.mark.long
 def test_a_generator_always_has_its_callers(record):
     """It is suspended as often as it gives something: then it has none, and what was read belongs to two instants."""
     _, experiment = run(record, GENERATOR, "--profile", "500")
@@ -331,6 +338,7 @@ print(json.dumps(0))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [CALLS, RECURSION], ids=["calls", "recursion"])
 def test_most_stacks_can_be_read(record, program):
     """Calls come and go all the time here."""

@@ -94,6 +94,7 @@ def check(spent, experiment):
     }
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_tasks_of_asyncio_are_told_by_name_or_by_coroutine(sampled):
     check(*sampled(TASKS))
@@ -105,6 +106,7 @@ def test_greenlets_are_told_by_their_functions(sampled):
     check(*sampled(GREENLETS))
 
 
+@pytest.mark.long
 def test_a_loop_in_a_thread_has_its_own_task(sampled):
     program = """
 import threading
@@ -129,6 +131,7 @@ thread.join()
     assert tasks == {("inside", "inside"), ("outside", "outside")}
 
 
+@pytest.mark.long
 def test_flame_and_report_name_the_tasks(interpose, sampled):
     spent, experiment = sampled(TASKS.replace("asyncio.sleep(0)", "asyncio.sleep(0.001)"))
 

@@ -84,6 +84,7 @@ async def chosen_by(walk, by):
     await walk.press("enter")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_every_table_of_rows_is_that_of_the_report(recorded, told, width):
     async def steps(walk):
@@ -94,6 +95,7 @@ def test_every_table_of_rows_is_that_of_the_report(recorded, told, width):
     walk_through(recorded, steps, size=(width, 30))
 
 
+@pytest.mark.long
 def test_rows_are_sorted_as_the_report_sorts_them(recorded, told):
     async def steps(walk):
         await chosen_by(walk, "site")
@@ -106,6 +108,7 @@ def test_rows_are_sorted_as_the_report_sorts_them(recorded, told):
     walk_through(recorded, steps, size=(160, 30))
 
 
+@pytest.mark.long
 def test_transactions_are_those_of_the_command(recorded, told):
     async def steps(walk):
         await walk.press("2")
@@ -141,6 +144,7 @@ def test_pages_of_calls_are_together_those_of_the_command(recorded, told):
     walk_through(recorded, steps, size=(400, 30))
 
 
+@pytest.mark.long
 def test_calls_are_filtered_by_an_expression(recorded, told):
     async def steps(walk):
         await walk.press("3", "f")
@@ -162,6 +166,7 @@ def test_an_expression_that_is_none_is_told_in_the_tab(recorded):
     walk_through(recorded, steps)
 
 
+@pytest.mark.long
 def test_enter_leads_from_a_kind_to_the_line_in_its_source(recorded):
     async def steps(walk):
         await walk.press("slash")
@@ -228,6 +233,7 @@ def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
     walk_through(path, steps)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "keys"), [("cpu", "4"), ("wall", "4c")])
 def test_frames_are_those_of_the_flame_graph(recorded, place, metric, keys):
     assert main(["flame", str(recorded), f"--{metric}", "--format", "svg", "-o", "flame.svg"]) == 0
@@ -246,6 +252,7 @@ def test_frames_are_those_of_the_flame_graph(recorded, place, metric, keys):
     walk_through(recorded, steps)
 
 
+@pytest.mark.long
 def test_bars_are_as_wide_as_their_time_and_enter_zooms(recorded):
     async def steps(walk):
         await walk.press("4", "c", "slash")
@@ -265,6 +272,7 @@ def test_bars_are_as_wide_as_their_time_and_enter_zooms(recorded):
     walk_through(recorded, steps)
 
 
+@pytest.mark.long
 def test_a_transaction_has_all_of_its_figures_behind_it(recorded, told):
     async def steps(walk):
         await walk.press("2", "slash")

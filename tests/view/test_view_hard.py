@@ -45,6 +45,7 @@ def hostile(directory):
     return built.write()
 
 
+@pytest.mark.long
 def test_names_are_data_in_every_tab(tmp_path):
     async def steps(walk):
         for tab in "12345":
@@ -62,6 +63,7 @@ def test_names_are_data_in_every_tab(tmp_path):
     walk_through(hostile(tmp_path), steps, size=(200, 30))
 
 
+@pytest.mark.long
 def test_no_name_reaches_the_terminal_as_a_command(tmp_path):
     with in_terminal("view", str(hostile(tmp_path)), directory=tmp_path) as terminal:
         terminal.read_until("by kind")
@@ -151,6 +153,7 @@ def small(tmp_path):
     return built.write()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(24, 90), (12, 40)])
 def test_it_runs_in_a_terminal_and_leaves_it_as_it_was(small, tmp_path, size):
     with in_terminal("view", "test.1.er", directory=tmp_path, size=size) as terminal:
@@ -216,6 +219,7 @@ def test_an_experiment_that_is_not_there_is_told_in_a_line(tmp_path):
         assert plain(terminal.output).split(b"\r\n")[0] == b"interpose: none.er: no such experiment"
 
 
+@pytest.mark.long
 def test_a_damaged_experiment_shows_what_can_be_read(small, tmp_path):
     with open(small / "events", "r+b") as file:
         file.seek(0)
@@ -230,6 +234,7 @@ def test_a_damaged_experiment_shows_what_can_be_read(small, tmp_path):
         assert b"Traceback" not in terminal.output
 
 
+@pytest.mark.long
 def test_an_experiment_without_calls_has_tabs_without_rows(tmp_path):
     built = Build(tmp_path / "test.1.er")
     built.thread()
@@ -246,6 +251,7 @@ def test_an_experiment_without_calls_has_tabs_without_rows(tmp_path):
     walk_through(path, steps)
 
 
+@pytest.mark.long
 def test_texts_that_are_nowhere_are_not_found(small):
     async def steps(walk):
         for tab in "1234":
@@ -257,6 +263,7 @@ def test_texts_that_are_nowhere_are_not_found(small):
     walk_through(small, steps)
 
 
+@pytest.mark.long
 def test_another_size_lays_everything_out_again(small):
     async def steps(walk):
         for width, height in [(40, 12), (200, 50), (80, 24)]:
@@ -276,6 +283,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.long
 def test_a_killed_program_is_shown_as_killed(tmp_path):
     program = write_program(tmp_path, KILLED)
     variables = environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
@@ -306,6 +314,7 @@ thread.join()
 """
 
 
+@pytest.mark.long
 def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
     program = subprocess.Popen(
         [sys.executable, str(write_program(tmp_path, RUNNING))],

@@ -43,6 +43,7 @@ def test_a_report_of_many_has_the_rows_of_reading_all_at_once(experiments, inter
     assert sorted(map(str, told(rows))) == sorted(map(str, at_once(experiments, by)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["report --by site", "transactions", "profile --section wait", "trend"])
 def test_the_result_does_not_depend_on_how_many_processes_read(experiments, interpose, command):
     results = [interpose(*command.split(), "runs/*.er", "--no-cache", "--jobs", jobs)[1] for jobs in ("1", "2", "4")]
@@ -132,6 +133,7 @@ def test_nothing_that_can_be_read_is_an_error(experiments, place, interpose):
     assert done.stderr == "interpose: shop.1.er: not an experiment: log.xml is missing\n"
 
 
+@pytest.mark.long
 def test_comparisons_take_any_number_of_runs_on_both_sides(experiments, interpose):
     rows, done = interpose("compare", "runs/shop.[1-4].er", "--with", "runs/shop.[5-9].er", "--jobs", "2")
 
@@ -139,6 +141,7 @@ def test_comparisons_take_any_number_of_runs_on_both_sides(experiments, interpos
     assert any(row["intrinsic"] == "os.write" for row in rows)
 
 
+@pytest.mark.long
 def test_readers_are_other_interpreters_that_do_not_run_the_callers_main_module(
     experiments, place, tmp_path, own_environment
 ):
