@@ -1,7 +1,6 @@
 """Statements that are found by an earlier one have the same normalised text."""
 
 import ctypes
-import os
 import random
 import re
 
@@ -10,12 +9,11 @@ from dialects import DIALECTS, Statements
 from further_dialects import FURTHER, FurtherStatements
 from hypothesis import assume, given
 from hypothesis import strategies as st
-
-import interpose.cext
+from recorder_library import RecorderLibrary
 
 pytestmark = pytest.mark.any_python
 
-LIBRARY = ctypes.CDLL(os.path.join(interpose.cext.__path__[0], "libinterpose.so"))
+LIBRARY = RecorderLibrary()
 LIBRARY.statement_normalise_noting.restype = ctypes.c_size_t
 SHORT, ROOM, SERIAL, NUMBER = 512, 4096, 3, 7
 UUID = "facade99-12ab-1234-1234-123456789012"
