@@ -14,11 +14,8 @@
 #include "core/room.h"
 #include "core/series.h"
 #include "core/session.h"
-#include "core/statement.h"
+#include "core/statement_interning.h"
 #include "core/threads.h"
-
-/* Of short statements one in this many is timed; a prime, so that statements that take turns are all timed. */
-enum { SAMPLED = 17 };
 
 /* A part of the ring, of the pool and of the limit: texts are kept until one of these is taken, and from half of it on
    without their numbers, so that those that differ in nothing else leave room for those to come. */
@@ -26,7 +23,7 @@ enum { TEXT_PARTS = 4, FOLDED_PARTS = 2 * TEXT_PARTS, FOLDED_BYTES = 2048 };
 
 static struct {
     struct series strings, sites, stacks;
-    struct cache string_cache, stack_cache, statement_cache;
+    struct cache string_cache, stack_cache;
     uint64_t ring_bytes;
 } numbers;
 
@@ -39,7 +36,7 @@ int interning_begin(void)
 {
     int failed = cache_begin(&numbers.string_cache);
     failed = failed ? failed : cache_begin(&numbers.stack_cache);
-    return failed ? failed : cache_begin(&numbers.statement_cache);
+    return failed ? failed : statements_begin();
 }
 
 int interning_create(const char *directory, struct first_numbers first)
@@ -180,6 +177,11 @@ static uint32_t keep_detail(uint64_t key, const char *text, size_t bytes)
     return keep_folded(text, bytes);
 }
 
+uint32_t detail_find(const char *text, size_t bytes)
+{
+    return cache_find(&numbers.string_cache, key_of(hash_bytes(text, bytes)));
+}
+
 uint32_t detail_intern(const char *text, size_t bytes)
 {
     return text_intern(keep_detail, text, bytes);
@@ -239,66 +241,4 @@ uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut)
     uint64_t key = key_of(hash_mix(hash_mix(cut + 1, site), outer));
     uint32_t number = cache_find(&numbers.stack_cache, key);
     return number ? number : new_stack(key, site, outer, cut);
-}
-
-/* --- statements */
-
-uint32_t statement_find(uint64_t key)
-{
-    return cache_find(&numbers.statement_cache, key_of(key));
-}
-
-/* For how many statements this one is timed; 0: it is not. */
-static uint32_t weight_of(struct thread *thread, size_t bytes)
-{
-    if (bytes > STATEMENT_SHORT)
-        return 1;
-    return thread->statements++ % SAMPLED ? 0 : SAMPLED;
-}
-
-/* What to keep of it; returns its length. */
-static size_t kept_of(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
-{
-    enum how_much how_much = arguments_kept(KIND_db);
-    if (how_much == KEEP_whole) {
-        size_t length = bytes < room ? bytes : room;
-        memcpy(text, sql, length);
-        *literals = true; /* it may be a text of one call */
-        return length;
-    }
-    size_t length = statement_normalise(dialect, sql, bytes, text, room, literals), word = 0;
-    while (word < length && ((text[word] | 0x20) >= 'a' && (text[word] | 0x20) <= 'z'))
-        word++;
-    return how_much == KEEP_nothing ? 0 : how_much == KEEP_shape ? word : length;
-}
-
-/* A text never seen before takes longest, and is timed by itself. */
-static uint32_t timed_new_detail(struct thread *thread, uint64_t key, const char *text, size_t bytes)
-{
-    struct reading begin = own_begin(thread);
-    uint32_t number = new_text(keep_detail, key, text, bytes);
-    own_end(thread, begin);
-    return number;
-}
-
-uint32_t statement_intern(uint64_t statement_key, enum dialect dialect, const char *sql, size_t bytes, bool *literals)
-{
-    struct thread *thread = current_thread;
-    char *text = thread_scratch(thread);
-    struct reading begin = {0, 0};
-    uint32_t weight = weight_of(thread, bytes);
-    if (!text)
-        return 0;
-    if (weight)
-        begin = own_begin(thread);
-    size_t length = kept_of(dialect, sql, bytes, text, SCRATCH_BYTES, literals);
-    uint64_t key = key_of(hash_bytes(text, length));
-    uint32_t number = cache_find(&numbers.string_cache, key);
-    if (weight)
-        own_end_for(thread, begin, weight);
-    if (!number && length && !session_stopped())
-        number = timed_new_detail(thread, key, text, length);
-    if (statement_key)
-        cache_keep(&numbers.statement_cache, statement_key, number);
-    return number;
 }

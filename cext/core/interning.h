@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "core/fields.h"
-#include "core/statement.h"
 #include "core/visible.h"
 
 /* The numbers with which a process begins: a forked child continues its parent's, so known ones stay valid. */
@@ -34,14 +33,11 @@ VISIBLE uint32_t string_intern(const char *text, size_t bytes);
    share of space, new ones become "(other)", and are counted. */
 VISIBLE uint32_t detail_intern(const char *text, size_t bytes);
 
+/* The same for one that is known; 0 if it is not. */
+uint32_t detail_find(const char *text, size_t bytes);
+
 /* Texts of this process may take a part of the ring, if there is one; in any case of the pool and the limit. */
 void interning_choose(uint64_t ring_bytes);
 
 VISIBLE uint32_t site_add(const struct site *site);
 VISIBLE uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut);
-
-/* The number of the normalised text of a statement, and whether it had literals. If a `key` identifies the whole
-   statement (0: none), it is found by that the next time. Its time is cost of recording, for short statements by
-   samples. */
-VISIBLE uint32_t statement_find(uint64_t key);
-VISIBLE uint32_t statement_intern(uint64_t key, enum dialect dialect, const char *sql, size_t bytes, bool *literals);

@@ -34,10 +34,22 @@ static void take_number(struct scan *scan)
     const char *begin = scan->at;
     bool placeholder = sql_numbers_placeholder(scan);
     sql_skip_number(scan);
-    if (placeholder && scan->at - begin <= PLACEHOLDER_DIGITS && !memchr(begin, '.', (size_t)(scan->at - begin)))
+    if (placeholder && scan->at - begin <= PLACEHOLDER_DIGITS && !memchr(begin, '.', (size_t)(scan->at - begin))) {
         put_from(scan, begin);
-    else
-        put_placeholder(scan);
+        return;
+    }
+    put_placeholder(scan);
+    if (scan->noted && !placeholder)
+        sql_note_number(scan, begin);
+}
+
+static void take_text(struct scan *scan, const char *prefix)
+{
+    const char *quote = scan->at;
+    sql_skip_text(scan, '\'', prefix);
+    put_placeholder(scan);
+    if (scan->noted)
+        sql_note_text(scan, quote);
 }
 
 /* --- the whole */
@@ -121,8 +133,7 @@ static __attribute__((noinline)) void take_mark(struct scan *scan)
 static inline void take_token(struct scan *scan, size_t prefix)
 {
     if (*scan->at == '\'') {
-        sql_skip_text(scan, '\'', scan->at - prefix);
-        put_placeholder(scan);
+        take_text(scan, scan->at - prefix);
     } else if (is_digit(*scan->at) || *scan->at == '.') {
         take_number(scan);
     } else {
@@ -130,11 +141,12 @@ static inline void take_token(struct scan *scan, size_t prefix)
     }
 }
 
-size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+size_t statement_normalise_noting(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room,
+                                  bool *literals, struct statement_literals *noted)
 {
     struct scan scan = {
         .begin = sql, .at = sql, .end = sql_certain_end(dialect, sql, sql + bytes), .text = text, .room = room,
-        .dialect = dialect};
+        .dialect = dialect, .noted = noted};
     bool is_certain = scan.end == sql + bytes;
     while (scan.at < scan.end && scan.length < room) {
         const char *begin = scan.at;
@@ -151,4 +163,9 @@ size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, 
         put_placeholder(&scan);
     *literals = scan.literals;
     return hide_bare_secrets(dialect, text, scan.length - (scan.length < room && ends_with_space(&scan)));
+}
+
+size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)
+{
+    return statement_normalise_noting(dialect, sql, bytes, text, room, literals, NULL);
 }

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "core/statement_scan.h"
 
-enum { UUID_BYTES = 36, CURRENCY_BYTES = 4 };
+enum { UUID_BYTES = 36 };
 
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
@@ -28,11 +28,9 @@ static bool is_bare_uuid(const char *begin, const char *at, const char *end)
 static bool is_money(const char *at, const char *end)
 {
     const unsigned char *bytes = (const unsigned char *)at;
-    if (end - at < CURRENCY_BYTES)
-        return false;
-    if (bytes[0] == 0xC2)
+    if (end - at >= 3 && bytes[0] == 0xC2)
         return bytes[1] >= 0xA2 && bytes[1] <= 0xA5 && is_digit(at[2]);
-    return bytes[0] == 0xE2 && bytes[1] == 0x82 && bytes[2] >= 0xA0 && is_digit(at[3]);
+    return end - at >= 4 && bytes[0] == 0xE2 && bytes[1] == 0x82 && bytes[2] >= 0xA0 && is_digit(at[3]);
 }
 
 /* \u2018 to \u201f: ClickHouse takes them for quotes. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/statement.h"
+#include "core/statement_pattern.h"
 
 /* White space is put as soon as it is seen, so `text` may end with one space; the last is taken off at the end. */
 struct scan {
@@ -18,6 +19,7 @@ struct scan {
     bool hidden;        /* this row or value is like those before it: read, but not kept */
     bool literals;
     enum dialect dialect;
+    struct statement_literals *noted; /* literals that others may stand in place of, or NULL */
 };
 
 /* Most bytes are copied without a look. A table finds the others: the type of each byte, and which ones cannot
@@ -164,6 +166,16 @@ bool sql_is_tripled(const struct scan *scan);
 
 /* Past the three quotes that end such a text, NULL if none do. */
 const char *sql_tripled_end(const char *at, const char *end);
+
+/* --- statement_noting.c */
+
+/* Note a literal that ends here, if others may stand in its place. A text begins with this quote. */
+void sql_note_number(struct scan *scan, const char *begin);
+void sql_note_text(struct scan *scan, const char *quote);
+
+/* Where such a literal ends; NULL if none begins here. What follows it is not looked at. */
+const char *sql_plain_number_end(const char *begin, const char *end);
+const char *sql_plain_text_end(const char *begin, const char *end);
 
 /* --- statement_names.c */
 

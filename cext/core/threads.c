@@ -54,7 +54,7 @@ static struct thread *take_thread(void)
     struct thread *thread = threads.spare;
     if (!thread)
         return wiped_take(sizeof *thread);
-    char *scratch = thread->scratch;
+    struct scratch *scratch = thread->scratch;
     void *lent = thread->lent;
     struct carried *carried = thread->carried;
     threads.spare = thread->next;
@@ -65,10 +65,10 @@ static struct thread *take_thread(void)
     return thread;
 }
 
-char *thread_scratch(struct thread *thread)
+struct scratch *thread_scratch(struct thread *thread)
 {
     if (UNLIKELY(!thread->scratch)) {
-        void *memory = mmap(NULL, SCRATCH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void *memory = mmap(NULL, sizeof *thread->scratch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         thread->scratch = memory == MAP_FAILED ? NULL : memory;
     }
     return thread->scratch;

@@ -7,12 +7,17 @@
 #include "core/clock.h"
 #include "core/pool.h"
 #include "core/series.h"
+#include "core/statement_pattern.h"
 
 enum { GATHERINGS = 8 }; /* cursors that a thread iterates over at a time */
 
 enum { THREAD_NAME_BYTES = 801, THREAD_NAME_TRIES = 8 }; /* as long as a filter can say */
 
-enum { SCRATCH_BYTES = STRING_BYTES + 1 }; /* one more byte tells that a text was cut */
+/* Room for a text that is written while a call is recorded; one more byte tells that it was cut. */
+struct scratch {
+    char text[STRING_BYTES + 1];
+    struct statement_patterns patterns;
+};
 
 /* The transaction that data collectors gave a name to last, outside and inside of one that is known without them. */
 enum { NAMED_OUTSIDE, NAMED_INSIDE, NAMED, NAMED_BYTES = 128 };
@@ -74,7 +79,7 @@ struct thread {
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */
-    char *scratch; /* SCRATCH_BYTES, made when first asked for */
+    struct scratch *scratch; /* made when first asked for */
     void *lent; /* to its children of vfork(2), one at a time (core/spare_stack.h), or NULL */
     uint32_t is_shared; /* it has others in its memory, which run beside it */
     uint32_t statements; /* short ones that were normalised */
@@ -91,8 +96,8 @@ VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
 
-/* Room for a text that is written while a call is recorded; NULL if there is none. */
-char *thread_scratch(struct thread *thread);
+/* NULL if there is no room. */
+struct scratch *thread_scratch(struct thread *thread);
 
 /* The time between the two is cost of recording; they can be nested. The second form multiplies it, for work that
    is timed by samples. */

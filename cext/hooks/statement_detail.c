@@ -1,6 +1,7 @@
 #include "hooks/statement_detail.h"
 
 #include "core/recorder.h"
+#include "core/statement_interning.h"
 #include "core/visible.h"
 #include "hooks/attribute_names.h"
 #include "hooks/object_texts.h"

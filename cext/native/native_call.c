@@ -7,6 +7,7 @@
 #include "core/detail_levels.h"
 #include "core/program_name.h"
 #include "core/readable.h"
+#include "core/statement_interning.h"
 #include "hooks/descriptors.h"
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
