@@ -6,6 +6,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -204,6 +205,8 @@ def test_that_there_is_nothing_yet_is_no_error_and_what_is_no_encryption_is_one(
 
     def greet():
         with plain, plain.accept()[0] as connection:
+            connection.recv(1)
+            time.sleep(0.2)  # meanwhile the client finds nothing
             connection.sendall(b"220 hello, this is mail\r\n" * 9)
 
     threading.Thread(target=greet, daemon=True).start()
