@@ -92,7 +92,10 @@ static void review_witness(struct clock *clock)
     uint64_t explained = now_switches - clock->review_switches + (now_ns - clock->review_wall_ns) / SYNC_NS;
     if (explained < REVIEW_SYNCS / 2) {
         uint64_t syncs = clock->syncs, behind_ns = clock->behind_ns, last_cpu_ns = clock->last_cpu_ns;
+        uint64_t last_wall_ns = clock->last_wall_ns;
         clock_begin(clock, clock->kind == CLOCK_PERF ? CLOCK_SYSCALL : CLOCK_PERF);
+        if (clock->sync_wall_ns < last_wall_ns)
+            clock->sync_wall_ns = clock->last_wall_ns = last_wall_ns;
         clock->syncs += syncs;
         clock->behind_ns += behind_ns;
         if (clock->last_cpu_ns < last_cpu_ns)
@@ -138,10 +141,13 @@ static struct tick_pair read_pair(struct clock *clock)
    for the CPU time takes, so being ahead does not last. */
 static void begin_ticks(struct clock *clock, struct tick_pair now)
 {
+    if (clock->counts && !tick_rate_held(clock->ns_a_tick, (struct tick_pair){clock->sync_ticks, clock->sync_ns}, now))
+        tick_rate_forget(&clock->rate);
     clock->counts = clock->kind == CLOCK_TSC && clock->rate.known;
     clock->ns_a_tick = clock->counts ? clock->rate.known : 1ull << RATE_SHIFT;
     clock->sure_ticks = (uint64_t)((double)SYNC_NS * (1ull << RATE_SHIFT) / (double)clock->ns_a_tick);
     clock->sync_ticks = clock->counts ? now.ticks : now.ns;
+    clock->sync_ns = now.ns;
     clock->sync_wall_ns = now.ns > clock->last_wall_ns ? now.ns : clock->last_wall_ns;
 }
 
@@ -159,8 +165,10 @@ static bool take_pair(struct clock *clock)
     clock->sync_cpu_ns = cpu_ns;
     begin_ticks(clock, now);
     atomic_signal_fence(memory_order_seq_cst);
-    if (clock->generation != generation)
+    if (clock->generation != generation) {
+        clock->mark = NO_MARK; /* that of the handler's synchronisation, which this one has overwritten */
         return false;
+    }
     clock->mark = mark;
     if (clock->kind != CLOCK_SYSCALL && *clock->word != mark)
         return false;

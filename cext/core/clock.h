@@ -32,6 +32,7 @@ struct clock {
     volatile uint64_t *word; /* the witness */
     volatile uint64_t mark;  /* what it holds since the last synchronisation, if the thread stayed on its processor */
     uint64_t sync_ticks;
+    uint64_t sync_ns; /* of the monotonic clock */
     uint64_t sync_wall_ns;
     uint64_t sync_cpu_ns;
     uint64_t ns_a_tick;    /* times 2 to the power of RATE_SHIFT */

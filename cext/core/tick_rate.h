@@ -17,3 +17,9 @@ struct tick_rate {
 void tick_rate_begin(struct tick_rate *rate);
 
 void tick_rate_note(struct tick_rate *rate, struct tick_pair now);
+
+/* Did the counter and the monotonic clock agree between two synchronisations, at that rate? */
+bool tick_rate_held(uint64_t ns_a_tick, struct tick_pair from, struct tick_pair to);
+
+/* It did not: a suspended machine, or a wrong first measurement. It is measured anew, for new threads too. */
+void tick_rate_forget(struct tick_rate *rate);

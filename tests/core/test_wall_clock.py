@@ -77,8 +77,26 @@ def test_a_wrong_rate_is_soon_corrected(factor):
     assert apart_ns < APART_NS
 
 
+@pytest.mark.alone
+@pytest.mark.parametrize("factor", [0.03, 30, 1000])
+def test_a_rate_that_is_far_off_counts_until_the_next_synchronisation_only(factor):
+    clock = clocks.Clock(available("tsc"))
+    farthest_ns(clock, 0.02)
+    clock.bend(factor)
+    for _ in range(2):  # the first takes it up
+        time.sleep(0.001)
+        clock.read()
+
+    _, readings = farthest_ns(clock, 0.05)
+    apart_ns = readings[-1] - time.monotonic_ns()
+
+    assert readings == sorted(readings)
+    assert apart_ns < 2_000_000
+
+
 PROGRAM = """
-    import json, os, threading, time
+    import json, os, threading, time, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # of fork: a joined thread may still be ending
     nothing = os.open(os.devnull, os.O_WRONLY)
     def work(found):
         bounds = found[threading.get_native_id()] = []
