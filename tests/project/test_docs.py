@@ -231,6 +231,8 @@ def test_what_a_page_shows_of_a_command_has_the_words_that_it_prints_now(place, 
 @pytest.mark.parametrize("name", ["heap", "trend", "notebook", "native", "coverage"])
 def test_a_picture_of_a_terminal_has_the_heads_that_are_printed_now(place, name):
     pytest.importorskip("rich")
+    if name == "notebook":
+        pytest.importorskip("IPython")
     from pictures import PICTURES
 
     kept = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
