@@ -1,5 +1,6 @@
 #include "core/statement_calls.h"
 
+#include "core/statement_scan.h"
 #include "core/statement_words.h"
 
 /* Past @name =, where the result goes. */
@@ -12,7 +13,7 @@ static char *skip_result(char *at, char *end)
 /* A name with its dots and brackets. */
 static char *skip_name(char *at, char *end)
 {
-    while (at < end && (is_in_word(*at) || strchr(".[]#", *at)))
+    while (at < end && (is_in_word(*at) || sql_has_sign(at, at + 1, ".[]#")))
         at++;
     return at;
 }
@@ -23,8 +24,8 @@ static bool has_bare_word(char *at, char *end)
     static const char *const plain[] = {"null", "default", "output", "out"};
     bool bare = false;
     while (at < end && !bare) {
-        char sign = at[-1], *behind = skip_letters(at, end);
-        bool is_plain = behind == at || strchr("@:$%", sign);
+        char *behind = skip_letters(at, end);
+        bool is_plain = behind == at || sql_has_sign(at - 1, at, "@:$%");
         for (size_t each = 0; each < sizeof plain / sizeof *plain && !is_plain; each++)
             is_plain = is_word_at(at, end, plain[each]);
         bare = !is_plain;

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "core/statement_scan.h"
 
-enum { UUID_BYTES = 36 };
-
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 static bool is_hexadecimal(char c)
@@ -14,7 +12,7 @@ static bool is_hexadecimal(char c)
 /* Without quotes, as Cassandra has them. */
 static bool is_bare_uuid(const char *begin, const char *at, const char *end)
 {
-    if (end - at < UUID_BYTES || (at > begin && (is_word(at[-1]) || strchr("'\"-", at[-1]))))
+    if (end - at < UUID_BYTES || (at > begin && (is_word(at[-1]) || sql_has_sign(at - 1, at, "'\"-"))))
         return false;
     for (size_t index = 0; index < UUID_BYTES; index++) {
         bool dash = index == 8 || index == 13 || index == 18 || index == 23;

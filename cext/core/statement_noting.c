@@ -5,8 +5,6 @@
 
 #include "core/statement_pattern.h"
 
-enum { UUID_BYTES = 36 };
-
 /* Ends a plain text: quotes, what begins or ends names, comments and other texts, and the first bytes of characters that
    end what is certain of a statement (a byte order mark, curly quotes, currencies). */
 static const bool ends_plain_text[256] = {

@@ -22,6 +22,8 @@ struct scan {
     struct statement_literals *noted; /* literals that others may stand in place of, or NULL */
 };
 
+enum { UUID_BYTES = 36 }; /* as text */
+
 /* Most bytes are copied without a look. A table finds the others: the type of each byte, and which ones cannot
    follow it unseen. */
 enum { DIGIT = 1, BLANK = 2, DASH = 4, MARK = 8 /* examined wherever it is */ };
