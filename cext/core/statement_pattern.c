@@ -23,7 +23,7 @@ static bool is_like(const struct statement_pattern *pattern, const char *at, con
 }
 
 uint32_t pattern_find(const struct statement_patterns *patterns, uint32_t serial, enum dialect dialect,
-                        const char *sql, size_t bytes)
+                      const char *sql, size_t bytes)
 {
     for (uint32_t index = 0; index < PATTERNS; index++) {
         const struct statement_pattern *pattern = &patterns->pattern[index];
@@ -35,7 +35,7 @@ uint32_t pattern_find(const struct statement_patterns *patterns, uint32_t serial
 }
 
 void pattern_keep(struct statement_patterns *patterns, uint32_t serial, enum dialect dialect, const char *sql,
-                    size_t bytes, const struct statement_literals *literals, uint32_t number)
+                  size_t bytes, const struct statement_literals *literals, uint32_t number)
 {
     if (bytes > STATEMENT_SHORT || literals->count == 0 || literals->count > PATTERN_LITERALS)
         return;

@@ -38,11 +38,11 @@ struct statement_patterns {
 
 /* The number of the statement, 0 if it is like none of these. */
 VISIBLE uint32_t pattern_find(const struct statement_patterns *patterns, uint32_t serial, enum dialect dialect,
-                                const char *sql, size_t bytes);
+                              const char *sql, size_t bytes);
 
 /* Keep a statement of at most STATEMENT_SHORT bytes, if it has such literals. */
 VISIBLE void pattern_keep(struct statement_patterns *patterns, uint32_t serial, enum dialect dialect, const char *sql,
-                            size_t bytes, const struct statement_literals *literals, uint32_t number);
+                          size_t bytes, const struct statement_literals *literals, uint32_t number);
 
 /* The same as statement_normalise, and these literals. */
 VISIBLE size_t statement_normalise_noting(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room,

@@ -41,7 +41,7 @@ class Site:
 
 _SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")
 _SITE_MODULE = "<frozen site>"
-_FROZEN = "<frozen "  # what the name of a module begins with that has no file
+_FROZEN = "<frozen "  # begins the names of modules without a file
 UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
 
 

@@ -99,7 +99,7 @@ def _chance(values: Sequence[float], size: float) -> float:
     enough = size * (1 - 1e-9)
     as_well = 1  # the order that they have
     for done in range(1, shuffles + 1):
-        shuffled.sort(key=lambda _: draw())  # in a third of the time of random.shuffle
+        shuffled.sort(key=lambda _: draw())  # random.shuffle draws in Python, which takes longer
         as_well += max(_gains(shuffled, weights)) >= enough
         if as_well > 2 * SEEN_WRONGLY * (shuffles + 1):
             return as_well / (done + 1)
