@@ -38,10 +38,8 @@ def run(directory: Path, *words: str, **options) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize(
-    ("command", "unbuffered"),
-    [*((command, "") for command in COMMANDS), *((command, "1") for command in ("report", "events", "export", "list"))],
-)
+@pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.long)])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_standard_output_is_told_in_one_line(experiment, command, unbuffered):
     with open("/dev/full", "w") as full:
         done = run(experiment, *command.split(), stdout=full, env={**os.environ, "PYTHONUNBUFFERED": unbuffered})

@@ -236,7 +236,7 @@ def test_a_reader_finds_no_holes_while_blocks_are_written_over(tmp_path, busy):
     busy()
     path = wait_until_turned_over(tmp_path)
 
-    for _ in range(8):
+    for _ in range(20):
         experiment = Experiment(path)
         recorded = {thread.number: thread.record.recorded for thread in experiment.founder.threads}
         for thread, found in writes_by_thread(experiment.founder).items():

@@ -214,8 +214,9 @@ def test_what_still_runs_is_left_alone_unless_forced(running, interpose, command
     assert not running.exists()
 
 
+@pytest.mark.long
 def test_a_copy_of_what_still_runs_is_consistent(running, tmp_path, interpose):
-    for number in range(8):
+    for number in range(20):
         assert interpose("cp", "busy.1.er", f"copy{number}.er") == (0, "")
 
         copied = Experiment(f"copy{number}.er")
@@ -256,10 +257,11 @@ for number in range(10**9):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [["cp", "busy.1.er"], ["save", "busy.1.er", "-o"]], ids=["cp", "save"])
 def test_what_is_begun_while_the_copy_is_made_is_in_it_with_its_name_or_not_at_all(tmp_path, start, interpose, command):
     start(STARTING)
-    for number in range(5):
+    for number in range(10):
         assert interpose(*command, f"copy{number}.er") == (0, "")
 
         assert interpose("check", f"copy{number}.er") == (0, "")

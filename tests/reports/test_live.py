@@ -71,10 +71,11 @@ def numbers_of_calls(experiment: Experiment) -> dict[int, list[int]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("watched", [False, True], ids=["alone", "while it is compressed"])
 def test_calls_add_up_and_none_is_missing_or_there_twice(busy, tmp_path, watched):
     monitor = Monitor(str(tmp_path / "test.1.er")) if watched else None
-    for _ in range(10):
+    for _ in range(20):
         if monitor:
             monitor.look(time.monotonic() + 0.05)
         experiment = opened(tmp_path)
