@@ -1,5 +1,7 @@
 """A program that is attached to notices nothing of it: its threads, signals, memory, and who traces it."""
 
+import ctypes
+import platform
 import re
 import shutil
 import signal
@@ -13,6 +15,7 @@ import pytest
 from attaching import COMPUTING, EIGHT_THREADS, by_ptrace_only, until_recorded
 from tracing import PATIENCE_S, environment, until
 
+from interpose.attach import ptrace
 from interpose.attach.code import code
 from interpose.attach.reach import by_ptrace
 from interpose.attach.tracee import Tracee
@@ -473,6 +476,36 @@ def test_a_program_does_the_same_however_often_it_is_stopped(source, times, runn
         assert answer == {"why": "is not recorded"}
     print(f"stood still: {sorted(stills_ms)[times // 2]:.1f} ms, at most {max(stills_ms):.1f} ms")
 
+    assert program.end() == (7, "True\n", "")
+
+
+KCMP = {"x86_64": 312, "aarch64": 272}
+KCMP_VM = 1
+
+
+def share_memory(one: int, other: int) -> bool:
+    """As vfork's child does with its parent: kcmp(2)."""
+    return ctypes.CDLL(None).syscall(KCMP[platform.machine()], one, other, KCMP_VM, 0, 0) == 0
+
+
+@by_ptrace_only
+def test_a_trap_that_is_awaited_stays_in_while_a_child_with_the_same_memory_begins(running, monkeypatch, tmp_path):
+    """Without it, a function that returned just then went on at the program's first instruction."""
+    program, request, children, taken_out = running(FORKING), ptrace.request, tmp_path / "children", tmp_path / "out"
+    entry = Tracee(program.pid).entry()
+
+    def watched(what: int, thread: int, address: int = 0, data: int = 0) -> None:
+        is_child = what == ptrace.POKE and not Path(f"/proc/{program.pid}/task/{thread}").exists()
+        if is_child and share_memory(program.pid, thread):
+            (taken_out if address == entry else children).touch()
+        request(what, thread, address, data)
+
+    monkeypatch.setattr(ptrace, "request", watched)
+    for _ in range(20):
+        by_ptrace(Tracee(program.pid), code("end", ()), PATIENCE_S)
+
+    assert not taken_out.exists()
+    assert children.exists(), "none had the same memory"
     assert program.end() == (7, "True\n", "")
 
 
