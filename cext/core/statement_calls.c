@@ -1,6 +1,5 @@
 #include "core/statement_calls.h"
 
-#include "core/statement_scan.h"
 #include "core/statement_words.h"
 
 /* Past @name =, where the result goes. */
@@ -13,7 +12,7 @@ static char *skip_result(char *at, char *end)
 /* A name with its dots and brackets. */
 static char *skip_name(char *at, char *end)
 {
-    while (at < end && (is_in_word(*at) || sql_has_sign(at, at + 1, ".[]#")))
+    while (at < end && (is_word(*at) || sql_has_sign(at, at + 1, ".[]#")))
         at++;
     return at;
 }

@@ -16,7 +16,7 @@ static char *find_value(char *at, char *end)
 static bool is_harmless_pragma(const char *name, const char *end)
 {
     for (const char *at = name; at < end; at++)
-        if (!is_in_word(*at) && *at != ' ' && *at != '.')
+        if (!is_word(*at) && *at != ' ' && *at != '.')
             return false;
     return !names_secret(name, end);
 }
@@ -37,7 +37,7 @@ static char *value_of_name(char *behind, char *end, bool signed_only)
     if (!is_signed && (signed_only || at == behind))
         return NULL;
     char *value = skip_blanks(at + is_signed, end);
-    bool is_bare = value < end && (is_in_word(*value) || strchr("\"`[$", *value));
+    bool is_bare = value < end && (is_word(*value) || strchr("\"`[$", *value));
     return !is_bare ? NULL : is_signed ? at + 1 : behind;
 }
 

@@ -4,7 +4,7 @@ enum { FIRST_WORDS = 6 }; /* CREATE OR REPLACE TEMPORARY RECURSIVE VIEW is the l
 
 char *find_word(char *at, char *end, const char *word)
 {
-    for (bool begins = true; at < end; begins = !is_in_word(*at++))
+    for (bool begins = true; at < end; begins = !is_word(*at++))
         if (begins && is_word_at(at, end, word))
             return at + strlen(word);
     return NULL;

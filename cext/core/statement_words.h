@@ -1,22 +1,17 @@
 /* Words of a statement whose literals are hidden already. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
-static inline bool is_in_word(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || (unsigned char)c >= 0x80;
-}
+#include "core/statement_scan.h"
 
 /* Most words differ in the last letter already. */
 static inline bool is_word_at(const char *at, const char *end, const char *word)
 {
     size_t length = strlen(word);
     return (size_t)(end - at) >= length && (at[length - 1] | 0x20) == word[length - 1] &&
-           strncasecmp(at, word, length) == 0 && (at + length == end || !is_in_word(at[length]));
+           strncasecmp(at, word, length) == 0 && (at + length == end || !is_word(at[length]));
 }
 
 static inline char *skip_blanks(char *at, char *end)
@@ -28,7 +23,7 @@ static inline char *skip_blanks(char *at, char *end)
 
 static inline char *skip_letters(char *at, char *end)
 {
-    while (at < end && is_in_word(*at))
+    while (at < end && is_word(*at))
         at++;
     return at;
 }
