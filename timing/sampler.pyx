@@ -21,7 +21,7 @@ cdef extern from "sampler/counters.h" nogil:
         uint32_t source
     struct counters:
         unsigned count
-        counter chosen[16]
+        counter *chosen
     int counters_try(counter, c_bool *)
 
 cdef extern from "sampler/sampler.h" nogil:

@@ -133,7 +133,7 @@ static int open_counter(struct thread_counters *thread, struct counter counter, 
         return EMFILE;
     *file = is_fault || is_switch ? open_of_thread(process, tid, is_fault ? "stat" : "status")
                                   : open_permitted(counter, (pid_t)tid, &thread->in_user_mode_only[place]);
-    return *file >= 0 ? 0 : is_fault || is_switch ? ESRCH : errno;
+    return *file >= 0 ? 0 : (is_fault || is_switch) && errno == ENOENT ? ESRCH : errno;
 }
 
 static int begin_counter(struct thread_counters *thread, struct counter counter, unsigned place, pid_t process, uint32_t tid)
@@ -172,13 +172,12 @@ void counters_add(struct thread_counters *thread, const struct counters *counter
         uint64_t now;
         if (thread->errors[place])
             continue;
-        if (!read_counter(thread, counters->chosen[place], place, &now)) {
-            thread->errors[place] = thread->events[place] < 0 ? 0 : EBUSY; /* the processor has no counter free for it any more */
-            continue;
+        if (read_counter(thread, counters->chosen[place], place, &now)) {
+            counts[place] += is_counted && now > thread->last[place] ? now - thread->last[place] : 0;
+            thread->last[place] = now;
+        } else if (thread->events[place] >= 0) {
+            thread->errors[place] = EBUSY; /* the processor has no counter free for it any more */
         }
-        if (is_counted && now > thread->last[place])
-            counts[place] += now - thread->last[place];
-        thread->last[place] = now;
     }
 }
 

@@ -142,6 +142,17 @@ def test_what_is_counted_in_user_mode_only_is_said(shop):
     assert "cycles: counted in user mode only (kernel.perf_event_paranoid)" in not_read(Experiment(str(shop.write())))
 
 
+def test_threads_that_were_not_counted_have_no_zero(shop, capsys):
+    shop.counted(errno.EMFILE, counter=MIGRATIONS, kind=NOT_COUNTED, tid=8, thread=0)
+
+    path = shop.write()
+
+    rows = {row["thread"]: row["migrations"] for row in table(capsys, path, "thread") if row["kind"] == "counters"}
+    assert rows == {"7 main": 3, "8": None, "not sampled": None}
+    said = "migrations: not counted in some threads: too many threads for the monitor's files"
+    assert said in not_read(Experiment(str(path)))
+
+
 def test_several_experiments_have_the_sums(tmp_path, capsys):
     paths = [str(build_in(tmp_path / f"t.{number}.er", pid=number).write()) for number in (1, 2)]
 
