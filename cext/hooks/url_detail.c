@@ -18,7 +18,7 @@ void append(struct text *text, const char *bytes, size_t length)
     text->length += length;
 }
 
-static size_t length_until(const char *bytes, size_t length, const char *ends)
+size_t length_until(const char *bytes, size_t length, const char *ends)
 {
     size_t place = 0;
     while (place < length && (!bytes[place] || !strchr(ends, bytes[place])))
@@ -86,18 +86,40 @@ static size_t length_of_authority(const char *bytes, size_t length)
     return is_port ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
 }
 
+/* Do the parameters of a URL in a part of a path begin here, escaped or not: %3Fa=b, &a=b? */
+static bool begins_parameters(const char *at, size_t length)
+{
+    size_t sign = sign_at(at, length, '&', "%26"), name;
+    sign = sign ? sign : length >= 3 && (memcmp(at, "%23", 3) == 0 || strncasecmp(at, "%3b", 3) == 0) ? 3 : 0;
+    if (!sign)
+        return length >= 3 && strncasecmp(at, "%3f", 3) == 0;
+    for (name = sign; name < length && (Py_ISALNUM(at[name]) || strchr("_-.", at[name]));)
+        name++;
+    return name > sign && sign_at(at + name, length - name, '=', "%3d");
+}
+
+static size_t length_of_path(const char *bytes, size_t length)
+{
+    size_t end = length_until(bytes, length, "?#"), at = 0;
+    while (at < end && !begins_parameters(bytes + at, end - at))
+        at++;
+    return at;
+}
+
 /* Of a URL, or a path, in which another URL may be. */
 static void append_url(struct text *text, const char *bytes, size_t length)
 {
     const char *slashes;
-    while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_until(bytes, length, "?#"), "//", 2))) {
+    if (length > 5 && strncasecmp(bytes, "data:", 5) == 0)
+        length = length_until(bytes, length, ","); /* what follows is no address, but the contents */
+    while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_of_path(bytes, length), "//", 2))) {
         size_t before = (size_t)(slashes + 2 - bytes), authority = length_of_authority(slashes + 2, length - before);
         append_parts_of_path(text, bytes, before);
         append_authority(text, bytes + before, authority);
         bytes += before + authority;
         length -= before + authority;
     }
-    append_parts_of_path(text, bytes, length_until(bytes, length, "?#"));
+    append_parts_of_path(text, bytes, length_of_path(bytes, length));
 }
 
 static void append_part(struct text *text, const char *before, PyObject *part,
