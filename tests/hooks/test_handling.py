@@ -311,6 +311,16 @@ def test_what_may_not_be_read_is_not_said_to_be_no_experiment(experiment):
 
 
 @pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
+def test_the_list_names_what_may_not_be_looked_into(experiment):
+    experiment.chmod(0)
+
+    code, told = without_rights_to_all_files("list", ".")
+
+    experiment.chmod(0o700)
+    assert (code, told) == (0, "interpose: ./test.1.er: Permission denied\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
 def test_an_experiment_that_may_not_be_changed_is_packed(experiment, interpose):
     log = experiment / "log.xml"
     log.write_text(log.read_text().replace('host="h"', f'host="{os.uname().nodename}"'))
