@@ -55,19 +55,48 @@ static size_t length_of_user(const char *part, size_t length, bool has_scheme)
     return user;
 }
 
-/* Without the parameters that may stand behind a semicolon in each part. */
-static void append_parts_of_path(struct text *text, const char *bytes, size_t length)
+/* Do the parameters of a URL in a part of a path begin here, escaped or not: %3Fa=b, &a=b? */
+static bool begins_parameters(const char *at, size_t length)
+{
+    if (*at != '&' && *at != '%')
+        return *at == ';';
+    size_t sign = sign_at(at, length, '&', "%26"), name;
+    sign = sign ? sign : length >= 3 && (memcmp(at, "%23", 3) == 0 || strncasecmp(at, "%3b", 3) == 0) ? 3 : 0;
+    if (!sign)
+        return length >= 3 && strncasecmp(at, "%3f", 3) == 0;
+    for (name = sign; name < length && (Py_ISALNUM(at[name]) || strchr("_-.", at[name]));)
+        name++;
+    return name > sign && sign_at(at + name, length - name, '=', "%3d");
+}
+
+/* One part without a user, a password and parameters; nothing if a password may go on in what looks like parameters.
+   False if they are those of the whole path: a semicolon begins those of the part. */
+static bool append_part_of_path(struct text *text, const char *part, size_t length, bool has_scheme)
+{
+    size_t kept = 0;
+    while (kept < length && !begins_parameters(part + kept, length - kept))
+        kept++;
+    size_t user = length_of_user(part, kept, has_scheme);
+    if (kept < length && length_of_user(part, length, has_scheme) > kept)
+        user = kept;
+    append(text, part + user, kept - user);
+    return kept == length || part[kept] == ';';
+}
+
+/* False if the rest is not kept. */
+static bool append_parts_of_path(struct text *text, const char *bytes, size_t length)
 {
     bool has_scheme = false;
     while (length) {
-        size_t part = length_until(bytes, length, "/"), kept = length_until(bytes, part, ";");
-        size_t user = length_of_user(bytes, kept, has_scheme), slash = part < length;
-        append(text, bytes + user, kept - user);
+        size_t part = length_until(bytes, length, "/"), slash = part < length;
+        if (!append_part_of_path(text, bytes, part, has_scheme))
+            return false;
         append(text, "/", slash);
-        has_scheme = kept && bytes[kept - 1] == ':';
+        has_scheme = part && bytes[part - 1] == ':';
         bytes += part + slash;
         length -= part + slash;
     }
+    return true;
 }
 
 /* Up to the first slash; but a password may contain one that should have been escaped, where no port can be. If ? or
@@ -86,40 +115,21 @@ static size_t length_of_authority(const char *bytes, size_t length)
     return is_port ? authority : rest + length_until(at + 1, length - rest, "/\\?#");
 }
 
-/* Do the parameters of a URL in a part of a path begin here, escaped or not: %3Fa=b, &a=b? */
-static bool begins_parameters(const char *at, size_t length)
-{
-    size_t sign = sign_at(at, length, '&', "%26"), name;
-    sign = sign ? sign : length >= 3 && (memcmp(at, "%23", 3) == 0 || strncasecmp(at, "%3b", 3) == 0) ? 3 : 0;
-    if (!sign)
-        return length >= 3 && strncasecmp(at, "%3f", 3) == 0;
-    for (name = sign; name < length && (Py_ISALNUM(at[name]) || strchr("_-.", at[name]));)
-        name++;
-    return name > sign && sign_at(at + name, length - name, '=', "%3d");
-}
-
-static size_t length_of_path(const char *bytes, size_t length)
-{
-    size_t end = length_until(bytes, length, "?#"), at = 0;
-    while (at < end && !begins_parameters(bytes + at, end - at))
-        at++;
-    return at;
-}
-
 /* Of a URL, or a path, in which another URL may be. */
 static void append_url(struct text *text, const char *bytes, size_t length)
 {
     const char *slashes;
     if (length > 5 && strncasecmp(bytes, "data:", 5) == 0)
         length = length_until(bytes, length, ","); /* what follows is no address, but the contents */
-    while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_of_path(bytes, length), "//", 2))) {
+    while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_until(bytes, length, "?#"), "//", 2))) {
         size_t before = (size_t)(slashes + 2 - bytes), authority = length_of_authority(slashes + 2, length - before);
-        append_parts_of_path(text, bytes, before);
+        if (!append_parts_of_path(text, bytes, before))
+            return;
         append_authority(text, bytes + before, authority);
         bytes += before + authority;
         length -= before + authority;
     }
-    append_parts_of_path(text, bytes, length_of_path(bytes, length));
+    append_parts_of_path(text, bytes, length_until(bytes, length, "?#"));
 }
 
 static void append_part(struct text *text, const char *before, PyObject *part,
