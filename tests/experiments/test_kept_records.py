@@ -41,7 +41,7 @@ def interpose(interpose_here):
 
 @pytest.fixture
 def built(tmp_path):
-    """An experiment of a thread that reads, queries, fetches and shows, in part inside of other calls; several blocks."""
+    """An experiment of a thread that reads, queries, fetches and shows, in part inside of other calls, in blocks."""
     chance = random.Random(3)
     build = Build(tmp_path / "t.1.er")
     build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1 2"/>')
