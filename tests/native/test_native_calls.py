@@ -121,7 +121,8 @@ for number in range(100):
     other()
     both(held)
     both(calls.reads)
-    exec(compile("\\n" * number + "calls.reads(zero, 1)", "made.py", "exec"))  # its code is gone when the next one is made
+    # The code is gone when the next one is made.
+    exec(compile("\\n" * number + "calls.reads(zero, 1)", "made.py", "exec"))
     exec(compile("\\n" * number + "held(zero, 1)", "made.py", "exec"))
 """
 
