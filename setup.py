@@ -70,8 +70,8 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
 # It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
-# passes through is in C files, and only needs calls at the end to be jumps.
-QUICK = ["-Og", "-foptimize-sibling-calls"]
+# passes through is in C files.
+QUICK = ["-Og"]
 # Except these: they read every event of an experiment.
 THOROUGH = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
 

@@ -90,7 +90,7 @@ def calibrate():
     one reading: (call, inside, reading) in nanoseconds, each the least of several measurements. What it costs more if it
     is about a text is charged whenever one is kept."""
     cdef c_thread *thread = recording()
-    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
+    cdef slot *slot = new_slot(SIGNATURE_pair, bodies[SIGNATURE_pair], <void *>do_nothing)
     cdef pair_function stub = <pair_function>slot_stub(SIGNATURE_pair, slot)
     cdef c_thread_mark mark = thread_mark(thread)
     slot.real = <void *>do_nothing
@@ -109,7 +109,7 @@ def calibrate():
 def calibrate_statements():
     """The cost of recording a line event, in nanoseconds: the least of several measurements."""
     cdef c_thread *thread = recording()
-    cdef slot *slot = new_slot(SIGNATURE_pair, <void *>time_pair, <void *>do_nothing)
+    cdef slot *slot = new_slot(SIGNATURE_pair, bodies[SIGNATURE_pair], <void *>do_nothing)
     cdef c_thread_mark mark = thread_mark(thread)
     least_ns = 1 << 60
     slot.real = <void *>do_nothing

@@ -116,7 +116,7 @@ cdef bint mark_function(object function, str name) except False:
     if flags & CO_COROUTINE:
         know_awaits_quietly()
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, <void *>time_marked, function_vectorcall(function))
+    installed.slot = new_slot(SIGNATURE_vector, <void *>time_awaited, function_vectorcall(function))
     fit(installed.slot, _marked_intrinsic)
     installed.slot.levels[0] = _marks.slot.levels[0]
     installed.slot.lowered = _marks.slot.lowered
@@ -125,16 +125,3 @@ cdef bint mark_function(object function, str name) except False:
     installed.put_in_function(function)
     _installed.append(installed)
     return True
-
-
-# A function that the program marked. A call of a coroutine function makes an awaitable, and that is timed.
-cdef PyObject *time_marked(
-    slot *self, PyObject *function, PyObject *const *arguments, size_t flags, PyObject *names
-) noexcept:
-    cdef c_call call
-    cdef PyObject *result
-    if not begin_vector(&call, self, function, arguments, flags, names):
-        return (<vector_function>self.real)(function, arguments, flags, names)
-    result = (<vector_function>self.real)(function, arguments, flags, names)
-    shim_end_or_await(&call, result)
-    return result

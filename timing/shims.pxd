@@ -244,7 +244,6 @@ cdef extern from "hooks/call.h":
         DETAIL_path
         SHAPE_TUPLE
         SHAPE_METHOD
-    PyObject *first_of(PyObject *)
 
 cdef extern from "hooks/child_waits.h":
     bint child_waits_end()
@@ -284,11 +283,14 @@ cdef extern from "native/native_objects.h":
     bint native_is_on()
 
 cdef extern from "hooks/hot_path.h":
-    bint shim_begin(c_call *, const slot *, PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
-    bint begin_pair(c_call *, const slot *, PyObject *, PyObject *const *)
     bint begin_tuple(c_call *, const slot *, PyObject *, PyObject *, PyObject *)
-    bint begin_vector(c_call *, const slot *, PyObject *, PyObject *const *, size_t, PyObject *)
-    void shim_end(c_call *, PyObject *, bint)
+
+cdef extern from "hooks/bodies.h":
+    void *const bodies[]
+    void *const takers[]
+    void *const passers[]
+    PyObject *time_awaited(slot *, PyObject *, PyObject *const *, size_t, PyObject *) noexcept
+    PyObject *time_wrapped(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
 
 cdef extern from "hooks/shim.h":
     void shims_begin()
@@ -301,14 +303,8 @@ cdef extern from "hooks/filtering.h":
 cdef extern from "hooks/passed_environment.h":
     struct c_passed "passed":
         pass
-    PyObject *const *pass_items(c_passed *, const slot *, PyObject *const *, Py_ssize_t, PyObject *)
     PyObject *pass_tuple(c_passed *, const slot *, PyObject *)
     void pass_end(c_passed *, const slot *)
-
-cdef extern from "hooks/lock_passing.h":
-    c_thread *lock_passes(const slot *, PyObject *, thread_state *, PyObject *, PyObject *)
-    void lock_passed(const slot *, PyObject *, thread_state *, c_thread *, PyObject *)
-    void lock_waited(const slot *, PyObject *, thread_state *, PyObject *)
 
 cdef extern from "hooks/locks.h":
     bint plain_lock_is_known(object)
@@ -549,8 +545,6 @@ cdef extern from "hooks/wrapper.h":
     int wrapper_begin(object) except -1
     object wrapper_made_type()
     bint is_wrapper(object)
-    PyObject *wrapper_real(PyObject *)
-    const slot *wrapper_slot(PyObject *)
     void wrapper_fit(object, vector_function_of_wrapper, const slot *)
 
 cdef extern from "Python.h":

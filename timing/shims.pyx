@@ -35,7 +35,7 @@ cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
-include "bodies.pxi"
+include "own_hooks.pxi"
 include "installed.pxi"
 include "slots.pxi"
 include "qualified_names.pxi"

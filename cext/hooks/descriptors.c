@@ -195,6 +195,21 @@ void descriptor_forget(int number)
         put(&descriptors[number], &(struct descriptor){0});
 }
 
+uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes)
+{
+    struct descriptor *known = descriptor_known(number);
+    if (!known || known->kind != KIND_net)
+        return 0;
+    struct descriptor now = *known;
+    uint32_t name = now.role == ROLE_CLIENT ? now.name : intern_address(address, bytes);
+    if (name && now.role != ROLE_CLIENT) {
+        now.name = name;
+        now.role = ROLE_CLIENT;
+        put(known, &now);
+    }
+    return name;
+}
+
 void descriptor_set(int number, struct descriptor known)
 {
     if (number < 0 || number >= DESCRIPTORS_KNOWN)

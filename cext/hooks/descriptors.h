@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "core/visible.h"
 
@@ -55,6 +56,10 @@ struct descriptor descriptor_look(int number);
 void forget_descriptors(void);
 
 void descriptor_forget(int number);
+
+/* A socket is a client's, with the other end at that address: the name that it has from now on. One that is a client's
+   already keeps its name, which may be that of a host. */
+uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes);
 
 /* Its type is known without asking the kernel. */
 void descriptor_set(int number, struct descriptor known);

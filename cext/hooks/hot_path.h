@@ -1,6 +1,6 @@
 /* What every shim does before and after the real call: everything that a recorded call passes through, except the
    recorder (core/recorder.h) and call sites (cpython/sites.h). Rare work is in other C files. The shims themselves are in
-   timing/bodies.pxi. */
+   hooks/bodies.c. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

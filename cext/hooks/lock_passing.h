@@ -53,18 +53,13 @@ static inline void keep_taker(const struct slot *slot, PyObject *lock, PyThreadS
         lock_taken(state, lock, thread);
 }
 
-/* Nobody had to wait. */
-static inline void lock_passed(const struct slot *slot, PyObject *lock, PyThreadState *state, struct thread *thread,
-                               PyObject *result)
+/* It was taken, or not, by a call that passed on that thread, or by one that was timed. */
+static inline void lock_done(const struct slot *slot, PyObject *lock, PyThreadState *state, struct thread *passed,
+                             PyObject *result)
 {
-    thread->record->fields.passed++;
-    keep_taker(slot, lock, state, thread, result);
-}
-
-/* Somebody waited for it, and may have got it. */
-static inline void lock_waited(const struct slot *slot, PyObject *lock, PyThreadState *state, PyObject *result)
-{
-    struct thread *thread = current_thread;
-    if (state && thread && thread->recording)
+    struct thread *thread = passed ? passed : current_thread;
+    if (passed)
+        passed->record->fields.passed++;
+    if (passed || (state && thread && thread->recording))
         keep_taker(slot, lock, state, thread, result);
 }

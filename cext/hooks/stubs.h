@@ -1,7 +1,7 @@
 /* The static pools of stubs, one for each signature of a C function that can be put in another's place.
 
    CPython hands a C function no hint of which definition it was called through, so each stub is a function of its own
-   that knows its slot, and jumps to the slot's body with it. The bodies are the shims (timing/bodies.pxi). */
+   that knows its slot, and jumps to the slot's body with it. The bodies are the shims (hooks/bodies.h). */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

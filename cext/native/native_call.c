@@ -92,12 +92,22 @@ static void change_before_native(const struct slot *slot, intptr_t subject)
         descriptor_forget((int)subject);
 }
 
-static void change_after_native(const struct slot *slot, intptr_t subject, int64_t result)
+/* Its name is now that of the other end, also while the connection is still being made: the address, as a number in
+   strings. */
+static uint32_t connected_to(const struct native_connection *connection)
 {
-    if (slot->effect == EFFECT_open || slot->effect == EFFECT_accept)
+    struct sockaddr_storage address = {0};
+    if (connection->bytes > sizeof address || !readable_copy(&address, connection->address, connection->bytes))
+        return 0;
+    return descriptor_connects(connection->number, &address, (socklen_t)connection->bytes);
+}
+
+static void change_after_native(const struct slot *slot, intptr_t subject, int64_t result, int error)
+{
+    if (slot->effect == EFFECT_connect && (!error || error == EINPROGRESS))
+        connected_to((const struct native_connection *)subject);
+    else if (!error && (slot->effect == EFFECT_open || slot->effect == EFFECT_accept))
         descriptor_forget((int)result);
-    else if (slot->effect == EFFECT_connect)
-        descriptor_forget((int)subject); /* its name is now that of the other end */
 }
 
 /* --- the call */
@@ -192,6 +202,8 @@ static uint32_t late_native_detail(const struct native_call *call, int error)
     if (slot->detail >= DETAIL_statement && slot->detail <= DETAIL_oracle_statement)
         return statement_of_native(slot->detail - DETAIL_statement + DIALECT_any, (struct native_statement *)call->subject,
                                    call->failed);
+    if (slot->detail == DETAIL_address)
+        return connected_to((const struct native_connection *)call->subject);
     if (!can_be_read(call, text, error))
         return 0;
     if (slot->detail == DETAIL_path)
@@ -241,8 +253,7 @@ void native_end(struct native_call *call, int64_t result, int error)
             record_native(call, result, error);
         progress_of(thread, call->slot)->call = 0;
     }
-    if (!error)
-        change_after_native(call->slot, call->subject, result);
+    change_after_native(call->slot, call->subject, result, error);
     errno = saved;
 }
 

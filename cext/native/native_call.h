@@ -26,6 +26,13 @@ struct native_statement {
     uint32_t detail;
 };
 
+/* The subject of a call that connects a socket. */
+struct native_connection {
+    int number;
+    const void *address;
+    size_t bytes;
+};
+
 struct native_call {
     struct span span; /* its thread is NULL if the call is not timed */
     const struct slot *slot;

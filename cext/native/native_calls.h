@@ -82,7 +82,7 @@
     X(ftruncate,     resize,       A_FILE,         "descriptor", "",       "") \
     X(ftruncate64,   resize,       A_FILE,         "descriptor", "",       "") \
     X(socket,        socket,       A_SOCKET,       "",           "",       "open") \
-    X(connect,       connect,      A_SOCKET,       "descriptor", "",       "connect") \
+    X(connect,       connect,      A_SOCKET,       "address",    "",       "connect") \
     X(accept,        accept,       A_WAIT,         "descriptor", "",       "accept") \
     X(accept4,       accept4,      A_WAIT,         "descriptor", "",       "accept") \
     X(send,          exchange,     A_SOCKET,       "descriptor", "result", "") \

@@ -83,8 +83,8 @@
 #define SHAPE_socket(X, name) \
     X(name, int, (int family, int type, int protocol), (family, type, protocol), -1, FAILS_BELOW_ZERO)
 #define SHAPE_connect(X, name) \
-    X(name, int, (int number, const struct sockaddr *address, socklen_t bytes), (number, address, bytes), number, \
-      FAILS_BELOW_ZERO)
+    X(name, int, (int number, const struct sockaddr *address, socklen_t bytes), (number, address, bytes), \
+      ((intptr_t)&(struct native_connection){number, address, bytes}), FAILS_BELOW_ZERO)
 #define SHAPE_accept(X, name) \
     X(name, int, (int number, struct sockaddr *address, socklen_t *bytes), (number, address, bytes), number, \
       FAILS_BELOW_ZERO)

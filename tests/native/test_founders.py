@@ -1,19 +1,26 @@
 """`interpose run` of programs that are not Python: each is the founder of its experiment, and does what it would have
 done."""
 
+import glob
+import http.server
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 
 import pytest
+from servers import need_server
 from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
 from tracing import events_of, has_own_library
 
 from interpose.experiments.model.experiment import Experiment
+
+# In the search path Debian has a script that starts it.
+PSQL = sorted(glob.glob("/usr/lib/postgresql/*/bin/psql")) or [each for each in (shutil.which("psql"),) if each]
 
 pytestmark = [
     pytest.mark.any_python,
@@ -55,6 +62,69 @@ def test_its_calls_are_as_many_as_strace_counts(interpose, work, tmp_path):
     assert executable_of(process) == "gzip"
     assert found == expected
     assert sum(expected.values()) >= 5
+
+
+@pytest.fixture
+def served_file():
+    """The address of a server of HTTP that answers with a megabyte."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(1 << 20))
+            self.end_headers()
+            self.wfile.write(bytes(1 << 20))
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def count_both(own_environment, work, address, *words):
+    """Run a program, recorded and watched by strace at the same time: how often each call was made of that address, as
+    interpose and as strace count."""
+    log = work / "strace.log"
+    calls = {"send": "sendto", "sendto": "sendto", "recv": "recvfrom", "recvfrom": "recvfrom", "read": "read", "write": "write"}
+    tracer = ["strace", "-f", "--seccomp-bpf", "-yy", "-o", log, "-e", "trace=sendto,recvfrom,read,write"]
+    words = [*tracer, sys.executable, "-m", "interpose", "run", *words]
+    done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in log.read_text().splitlines() if f"->{address}]>" in line]
+    process = experiment_in(work).founder
+    found = Counter()
+    for event in events_of(process):
+        name = process.intrinsic(event.intrinsic).name.removeprefix("libc.")
+        if name in calls and process.string(event.detail) == address:
+            found[calls[name]] += 1
+    return found, Counter(re.search(r"(\w+)\(", line)[1] for line in lines)
+
+
+@needs_strace
+@pytest.mark.skipif(not shutil.which("curl"), reason="no curl")
+def test_calls_of_curl_are_as_many_as_strace_counts(own_environment, work, served_file):
+    words = ["curl", "-s", "--noproxy", "*", "-o", "got", f"http://{served_file}/"]
+    found, expected = count_both(own_environment, work, served_file, *words)
+
+    assert (work / "got").stat().st_size == 1 << 20
+    assert found == expected
+    assert sum(expected.values()) >= 10
+
+
+@needs_strace
+@pytest.mark.skipif(not PSQL, reason="no psql")
+def test_calls_of_psql_are_as_many_as_strace_counts(own_environment, work):
+    need_server("postgresql")
+    query = "select repeat('x', 1000) from generate_series(1, 3000)"
+    words = [PSQL[-1], "-h", "127.0.0.1", "-U", "postgres", "-o", "got", "-c", query]
+    found, expected = count_both({**own_environment, "PGSSLMODE": "disable"}, work, "127.0.0.1:5432", *words)
+
+    assert (work / "got").stat().st_size > 3_000_000
+    assert found == expected
+    assert sum(expected.values()) >= 20
 
 
 OUTCOMES = [
