@@ -55,9 +55,9 @@ def _subjects(environments: Environments) -> dict[str, tuple[tuple[str, ...], Ma
         "bare": ((), {}),
         **{name: ((), {"INTERPOSE": "coverage", **variables}) for name, variables in OURS.items()},
     }
-    if environments.install("slipcover"):
+    if environments.has_peer("slipcover", "slipcover"):
         found["SlipCover"] = (("-m", "slipcover", "--json", "--out", os.devnull), {})
-    if environments.install("coverage"):
+    if environments.has_peer("coverage", "coverage"):
         for core in CORES:
             found[f"coverage.py, {core}"] = (("-m", "coverage", "run", "--rcfile="), {"COVERAGE_CORE": core})
     return found

@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -22,25 +23,33 @@ NOT_INHERITED = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONSTARTUP", "VIRT
 
 @dataclass(frozen=True)
 class Environments:
-    """The interpreter without interpose and the one with it, and a directory for what they write."""
+    """The interpreter without interpose and the one with it, a directory for what they write, and the peers to compare
+    with: all, if that is None."""
 
     without: Path
     with_interpose: Path
     directory: Path
+    against: frozenset[str] | None = None
 
     def run(
-        self, program: str, *arguments: object, traced: Mapping[str, str] | None = None, keep: str = ""
+        self,
+        program: str,
+        *arguments: object,
+        traced: Mapping[str, str] | None = None,
+        keep: str = "",
+        under: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
         """What a program of `programs/` prints as JSON, run with interpose installed.
 
         `traced` are settings to trace it with, none if it is left out. The experiment is removed, or kept
-        under the name `keep`. Raises RuntimeError where the program fails or nothing was recorded.
+        under the name `keep`. `under` are words in front of the program, for a peer. Raises RuntimeError where the
+        program fails or nothing was recorded.
         """
-        words = [str(self.with_interpose), str(HERE / "programs" / program), *map(str, arguments)]
+        words = [str(self.with_interpose), *under, str(HERE / "programs" / program), *map(str, arguments)]
         with tempfile.TemporaryDirectory(dir=self.directory, ignore_cleanup_errors=True) as place:
-            done = subprocess.run(
-                words, env=self.variables(place, traced), stdout=subprocess.PIPE, cwd=place, text=True
-            )
+            given = {**self.variables(place, traced), **variables}
+            done = subprocess.run(words, env=given, stdout=subprocess.PIPE, cwd=place, text=True)
             if done.returncode:
                 raise RuntimeError(f"{program} ended with {done.returncode}")
             experiment = Path(place, "test.1.er")
@@ -62,6 +71,11 @@ class Environments:
             return False
         return True
 
+    def has_peer(self, name: str, *packages: str) -> bool:
+        """Whether a peer is to be compared with, and can be: its packages are installed."""
+        wanted = self.against is None or name.lower() in self.against
+        return wanted and (not packages or self.install(*packages))
+
     def variables(self, place: str, traced: Mapping[str, str] | None) -> dict[str, str]:
         """The environment variables of a program that is traced into `place`, or not traced."""
         kept = {
@@ -73,11 +87,11 @@ class Environments:
         return kept if traced is None else {**kept, "INTERPOSE": "1", "INTERPOSE_DIR": place, **traced}
 
 
-def make_environments(directory: Path) -> Environments:
+def make_environments(directory: Path, against: frozenset[str] | None = None) -> Environments:
     """The two environments, below `directory`. Raises subprocess.CalledProcessError where they cannot be."""
     without, with_interpose = (_make_environment(directory / name) for name in ("without", "with"))
     _pip(with_interpose, "install", "--quiet", str(_build_wheel(with_interpose, directory)))
-    return Environments(without, with_interpose, directory)
+    return Environments(without, with_interpose, directory, against)
 
 
 def _make_environment(directory: Path) -> Path:

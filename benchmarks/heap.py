@@ -26,7 +26,7 @@ PROGRAMS: Mapping[str, tuple[object, ...]] = {
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
     """For each program a row for each way; ratios are of the quickest rounds."""
-    has_memray = environments.install("memray")
+    has_memray = environments.has_peer("memray", "memray")
     return [row for name, words in PROGRAMS.items() for row in _rows(environments, effort, name, words, has_memray)]
 
 

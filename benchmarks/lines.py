@@ -31,8 +31,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     others: dict[str, tuple[object, ...]] = {}
     if _compile(environments, directory):
         others |= {"empty callback": ("floor", directory), "callback that reads time": ("reading", directory)}
-    if environments.install("line_profiler", "coverage"):
-        others |= {name: (module,) for name, module in OTHERS.items()}
+    others |= {name: (module,) for name, module in OTHERS.items() if environments.has_peer(module, module)}
     return [row for program in PROGRAMS for row in _measure(environments, effort, program, others)]
 
 

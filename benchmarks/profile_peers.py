@@ -118,7 +118,7 @@ def _peers(binary: Path) -> dict[str, Peer]:
 def installed(environments: Environments) -> tuple[dict[str, Peer], list[str]]:
     """The peers that can be run here, and the names of those that cannot."""
     found = _peers(environments.with_interpose.parent)
-    there = {name: peer for name, peer in found.items() if not peer.packages or environments.install(*peer.packages)}
+    there = {name: peer for name, peer in found.items() if environments.has_peer(name, *peer.packages)}
     return there, [name for name in (*found, "Python 3.15") if name not in there]
 
 

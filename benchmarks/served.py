@@ -42,7 +42,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
         "INTERPOSE=1 INTERPOSE_CONSOLIDATE=1": partial(run, {"INTERPOSE_CONSOLIDATE": "1"}),
     }
     for name, packages in PEERS.items():
-        if environments.install(*packages):
+        if environments.has_peer(name, *packages):
             subjects[name] = partial(run, peer=name)
     with Agent() as agent:
         os.environ["DD_TRACE_AGENT_URL"] = agent

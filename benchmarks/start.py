@@ -6,7 +6,8 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import chdir
 from functools import partial
 from glob import glob
 from pathlib import Path
@@ -81,16 +82,23 @@ def _children_ms(environments: Environments, traced: Mapping[str, str] | None, o
     return median(map(int, done.stdout.split())) / 1e6
 
 
-def start_ms(environments: Environments, python: Path, traced: Mapping[str, str] | None) -> float:
-    """`python -c pass` from start to end, in milliseconds. Raises RuntimeError if it is not recorded as requested."""
+def start_ms(
+    environments: Environments,
+    python: Path,
+    traced: Mapping[str, str] | None,
+    words: Sequence[str] = ("-c", "pass"),
+) -> float:
+    """Python with these words, from start to end, in milliseconds. Raises RuntimeError if it is not recorded as
+    requested."""
     # What a start leaves stays till the end: for minutes ext4 passes over inodes that were just deleted, one by one,
     # and a file made then costs half a millisecond.
     place = tempfile.mkdtemp(dir=environments.directory)
     variables = environments.variables(place, traced)
-    begun_ns = time.perf_counter_ns()
-    child = os.posix_spawn(python, [str(python), "-c", "pass"], variables)
-    _, status = os.waitpid(child, 0)
-    ended_ns = time.perf_counter_ns()
+    with chdir(place):
+        begun_ns = time.perf_counter_ns()
+        child = os.posix_spawn(python, [str(python), *words], variables)
+        _, status = os.waitpid(child, 0)
+        ended_ns = time.perf_counter_ns()
     recorded = os.path.exists(os.path.join(place, "test.1.er"))
     if status or recorded != (traced is not None):
         raise RuntimeError(f"{python}: status {status}, {'recorded' if recorded else 'not recorded'}")

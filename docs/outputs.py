@@ -21,6 +21,8 @@ OUTPUTS = {
     ("native.md", "interpose report --by intrinsic --limit 4"): "commits",
     ("native.md", "interpose processes"): "pipe",
     ("many-experiments.md", "interpose report 'nightly.*.er'"): "nightly",
+    ("counters.md", "interpose report --by function --limit 4"): "counted",
+    ("counters.md", "interpose display -metrics e.cpu:e.faults:i.faults:i.switches -limit 5 -functions"): "counted",
     ("filters.md", """interpose events --filter "KIND == 'db' && WALLL > 5ms\""""): "orders",
 }
 _BLOCK = re.compile(r"(<!-- output of (?P<command>[^\n]+) -->\n\n```text\n)(?P<shown>.*?)(?=```)", re.S)

@@ -56,6 +56,36 @@ for number in range(20):
     store(number)
 """
 
+PAGES = """\
+import mmap
+import threading
+import time
+
+
+def touch(pages):
+    area = mmap.mmap(-1, 4096 * pages)
+    area.madvise(mmap.MADV_NOHUGEPAGE)
+    for place in range(0, len(area), 4096):
+        area[place] = 1
+    return area
+
+
+def wait(times):
+    for _ in range(times):
+        time.sleep(0.001)
+
+
+def compute(until):
+    while time.thread_time() < until:
+        pass
+
+
+compute(0.2)
+waiter = threading.Thread(target=wait, args=(400,), name="waiter")
+waiter.start()
+kept = touch(50_000)
+waiter.join()
+"""
 PIPE = """\
 import gzip
 import subprocess

@@ -13,7 +13,7 @@ import termios
 from functools import cached_property, partial
 from pathlib import Path
 
-from picture_programs import COMMITS, JOB, PEAK, PIPE, SERVED
+from picture_programs import COMMITS, JOB, PAGES, PEAK, PIPE, SERVED
 
 TOP = Path(__file__).parents[1]
 COLUMNS, ROWS = 100, 24
@@ -62,6 +62,13 @@ class Workplace:
         (self.directory / "peak.py").write_text(PEAK)
         self.run("interpose run --name peak --record calls,heap peak.py")
         return "peak.1.er"
+
+    @cached_property
+    def counted(self) -> str:
+        """A program that touches pages while a thread of it waits, with counters."""
+        (self.directory / "pages.py").write_text(PAGES)
+        self.run("interpose run --name counted --counters faults,switches,instructions pages.py")
+        return "counted.1.er"
 
     @cached_property
     def services(self) -> str:

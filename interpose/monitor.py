@@ -12,11 +12,12 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted
 from interpose.analysis.recording.ending import DETACHED, ending, has_mapped, is_running
+from interpose.counters import counters_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import compressed
 from interpose.experiments.maintenance.drain import Drain, Waiting
@@ -301,23 +302,23 @@ class Monitor:
             os.close(self._lock)
             raise
 
-    def profile(self, rate: float) -> None:
-        """Sample the Python code of the processes at this rate, if that is possible."""
+    def profile(self, rate: float, counters: Sequence[str] = ()) -> None:
+        """Sample the Python code of the processes at this rate, if that is possible, and read these counters."""
         from interpose.profiler import Profiler
 
         try:
-            self._profiler = Profiler(self._founder, rate)
+            self._profiler = Profiler(self._founder, rate, counters)
         except OSError:
             return
 
     def profile_as_asked(self) -> None:
         """The same, if the program asks for it."""
         try:
-            rate = Process(self._founder, "", "", Damages()).log.profile_hz
+            log = Process(self._founder, "", "", Damages()).log
         except ExperimentError:
             return
-        if rate:
-            self.profile(rate)
+        if log.profile_hz:
+            self.profile(log.profile_hz, counters_of(log.settings))
 
     def close(self) -> None:
         """Let another one watch."""

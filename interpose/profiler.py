@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 
 from interpose.analysis.recording.ending import has_mapped
+from interpose.counters import COUNTERS
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages
@@ -22,12 +24,14 @@ COMING_LOOKS = 500
 
 
 class Profiler(threading.Thread):
-    """Samples the processes of the experiment in `founder`, `rate` times a second, until `close`. Raises OSError."""
+    """Samples the processes of the experiment in `founder`, `rate` times a second, until `close`, with these counters.
+    Raises OSError."""
 
-    def __init__(self, founder: str, rate: float) -> None:
+    def __init__(self, founder: str, rate: float, counters: Iterable[str] = ()) -> None:
         super().__init__(name="interpose-profiler", daemon=True)
         self._founder = founder
-        self._sampler = Sampler(founder, rate)
+        counted = [(COUNTERS[name].source, COUNTERS[name].config) for name in counters]
+        self._sampler = Sampler(founder, rate, counted=counted)
         self._known: set[str] = set()
         self._coming: dict[str, int] = {}
         self._stopped = False

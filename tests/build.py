@@ -89,6 +89,7 @@ class Build:
         self.sampled_sites: list[bytes] = []
         self.sampled_stacks: list[bytes] = []
         self.sampled_memory: list[bytes] = []
+        self.sampled_counts: list[bytes] = []
         self.contexts: list[bytes] = []
         self.covered: dict[str, list[bytes]] = {name: [] for name in COVERED_TABLES}
 
@@ -184,6 +185,13 @@ class Build:
         values = {"time_ns": time_ns, "resident_bytes": resident_bytes, "stack": stack, "limit_bytes": limit_bytes}
         self.sampled_memory.append(pack("MEMORY", thread=1, **values))
 
+    def counted(self, counted: int, *, sample: int = 0, counter: int = 0, kind: int = 1, **values: int) -> None:
+        """What a counter of a thread has counted up to the sample with that number; without one, after its last."""
+        told = {"thread": 1, "tid": 1} | values
+        self.sampled_counts.append(
+            pack("SAMPLED_COUNT", counted=counted, sample=sample, counter=counter, kind=kind, **told)
+        )
+
     def context(self, trace: int, parent: int, *, call: int, thread: int = 1, flags: int = 1) -> None:
         """The trace context that the request came with which the call served."""
         halves = {"trace_high": trace >> 64, "trace_low": trace & (1 << 64) - 1}
@@ -254,6 +262,7 @@ class Build:
             "sampled_stacks": self.table_file("sampled_stacks", "STACK", self.sampled_stacks),
             "sampled_strings": self.strings_file("sampled_strings", self.sampled_strings),
             "sampled_memory": self.table_file("sampled_memory", "MEMORY", self.sampled_memory),
+            "sampled_counts": self.table_file("sampled_counts", "SAMPLED_COUNT", self.sampled_counts),
         }
 
     def compressed_file(self) -> bytes:
@@ -358,6 +367,7 @@ class Build:
                 self.data("sampled_sites", "SITE", size_of("HEAD")),
                 self.data("sampled_stacks", "STACK", size_of("HEAD")),
                 self.data("sampled_memory", "MEMORY", size_of("HEAD")),
+                self.data("sampled_counts", "SAMPLED_COUNT", size_of("HEAD")),
                 f'<data name="sampled_strings" {texts}/>',
                 f'<data name="strings" {texts}/>',
                 f'<data name="dialogue" {texts}/>',

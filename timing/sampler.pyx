@@ -3,7 +3,7 @@
 import os
 
 from libc.errno cimport errno
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 cdef extern from "stdbool.h":
     ctypedef bint c_bool "bool"
@@ -13,30 +13,56 @@ cdef extern from "core/interpreter_layout.h":
         pass
     const char *const interpreter_layout_names[]
 
+cdef extern from "sampler/counters.h" nogil:
+    const unsigned COUNTERS_AT_MOST
+    const unsigned COUNTER_FAULTS, COUNTER_SWITCHES, COUNTER_SOFTWARE, COUNTER_HARDWARE
+    struct counter:
+        uint64_t config
+        uint32_t source
+    struct counters:
+        unsigned count
+        counter *chosen
+    int counters_try(counter, c_bool *)
+
 cdef extern from "sampler/sampler.h" nogil:
     struct c_sampler "sampler":
         pass
     const uint64_t AT_EACH_RATE_BYTES
-    c_sampler *sampler_begin(const char *, double, uint64_t)
+    c_sampler *sampler_begin(const char *, double, uint64_t, const counters *)
     int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *, uint64_t)
     int sampler_try(int, uint64_t, c_bool *)
     void sampler_run(c_sampler *, uint64_t)
     void sampler_stop(c_sampler *)
     void sampler_end(c_sampler *)
 
+SOURCES = {"faults": COUNTER_FAULTS, "switches": COUNTER_SWITCHES, "software": COUNTER_SOFTWARE, "hardware": COUNTER_HARDWARE}
+
+
+cdef counter as_counter(tuple given):
+    cdef counter made
+    source, made.config = given
+    made.source = SOURCES[source]
+    return made
+
 
 cdef class Sampler:
     """Samples the processes of the experiment in the directory `founder`, `rate` times a second, half as often after each
-    `at_each_rate_bytes` of samples of a process; raises OSError.
+    `at_each_rate_bytes` of samples of a process; raises OSError. Counters are the sources and configs of
+    `interpose/counters.py`; those beyond `COUNTERS_AT_MOST` are not read.
 
     One thread may add and run, any may stop.
     """
 
     cdef c_sampler *sampler
 
-    def __cinit__(self, founder, double rate, uint64_t at_each_rate_bytes=AT_EACH_RATE_BYTES):
+    def __cinit__(self, founder, double rate, uint64_t at_each_rate_bytes=AT_EACH_RATE_BYTES, counted=()):
         cdef bytes path = os.fsencode(founder)
-        self.sampler = sampler_begin(path, rate, at_each_rate_bytes)
+        cdef counters chosen
+        chosen.count = 0
+        for each in tuple(counted)[:COUNTERS_AT_MOST]:
+            chosen.chosen[chosen.count] = as_counter(each)
+            chosen.count += 1
+        self.sampler = sampler_begin(path, rate, at_each_rate_bytes, &chosen)
         if self.sampler == NULL:
             raise OSError(errno, os.strerror(errno), founder)
 
@@ -81,6 +107,13 @@ cdef class Sampler:
     cdef check(self):
         if self.sampler == NULL:
             raise ValueError("the sampler is closed")
+
+
+def try_counter(tuple given):
+    """The error number if a counter, a source and a config, cannot be read here, else 0; and whether only in user mode."""
+    cdef c_bool in_user_mode_only = False
+    cdef int failed = counters_try(as_counter(given), &in_user_mode_only)
+    return failed, bool(in_user_mode_only)
 
 
 def try_process(int pid, uint64_t address):

@@ -381,6 +381,16 @@
     X(uint32_t, thread,         "the thread that used the most CPU time since the previous record, a number in threads; 0: none") \
     X(uint32_t, stack,          "its Python code, a number in sampled_stacks; 0 if it ran none, 4294967295 if it could not be read")
 
+/* What was counted of a thread besides its time (INTERPOSE_COUNTERS), from outside: up to a sample, since the one before. */
+#define SAMPLED_COUNT_FIELDS(X) \
+    X(uint64_t, counted, "how much was counted; if `kind` is 3, the error number") \
+    X(uint32_t, kind,    "1 counted; 2 counted in user mode only; 3 not counted; 0 in an unused record") \
+    X(uint32_t, counter, "the counter's place in INTERPOSE_COUNTERS, from 0") \
+    X(uint32_t, sample,  "the sample up to which it was counted, a number in samples; 0: after the thread's last one") \
+    X(uint32_t, tid,     "the kernel's number of the thread") \
+    X(uint32_t, thread,  "a number in threads, or 0 if it had not recorded anything yet") \
+    X(uint32_t, spare,   "0")
+
 /* The allocations of the process as a whole. Figures are estimated from samples, unless every_bytes is 0. */
 #define HEAP_FIELDS(X) \
     X(uint64_t, start_ns,    "monotonic time when recording of the heap began; 0 in an unused record") \
@@ -431,6 +441,7 @@ struct covered_place  { PLACE_FIELDS(DECLARE_FIELD) };
 struct covered_branch { BRANCH_FIELDS(DECLARE_FIELD) };
 struct sample         { SAMPLE_FIELDS(DECLARE_FIELD) };
 struct memory         { MEMORY_FIELDS(DECLARE_FIELD) };
+struct sampled_count  { SAMPLED_COUNT_FIELDS(DECLARE_FIELD) };
 struct heap_total     { HEAP_FIELDS(DECLARE_FIELD) };
 struct heap_site      { HEAP_SITE_FIELDS(DECLARE_FIELD) };
 
@@ -460,6 +471,7 @@ enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 enum { RESERVE_REACHED = 4096 };
 enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
 #define STACK_NOT_READ UINT32_MAX
+enum count_kind { COUNT_WHOLE = 1, COUNT_IN_USER_MODE, COUNT_FAILED };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };
 
 struct thread_record {
@@ -482,6 +494,7 @@ _Static_assert(sizeof(struct child) == 128, "records of a power of two never cro
 _Static_assert(sizeof(struct line_trace) == 128 && sizeof(struct function) == 128 && sizeof(struct line) == 128 &&
                    sizeof(struct loop) == 32 && sizeof(struct covered) == 64 && sizeof(struct covered_place) == 16 &&
                    sizeof(struct covered_branch) == 32 && sizeof(struct sample) == 64 && sizeof(struct memory) == 32 &&
+                   sizeof(struct sampled_count) == 32 &&
                    sizeof(struct heap_total) == 64 && sizeof(struct heap_site) == 64,
                "records of a power of two never cross a window");
 _Static_assert(sizeof(struct thread_record) <= THREAD_BYTES, "a thread's record holds its table");
@@ -546,6 +559,7 @@ enum data_number {
     DATA_SAMPLED_STACKS,
     DATA_SAMPLED_STRINGS,
     DATA_SAMPLED_MEMORY,
+    DATA_SAMPLED_COUNTS,
     DATA_HEAP,
     DATA_HEAP_SITES,
     DATA_TYPES

@@ -11,11 +11,13 @@
 
 enum { CACHE_WAYS = 4, CACHE_SETS = 4096 };
 
+struct cached {
+    uint64_t mixed; /* key ^ value */
+    uint64_t value;
+};
+
 struct cache {
-    struct cached {
-        uint64_t mixed; /* key ^ value */
-        uint64_t value;
-    } (*sets)[CACHE_WAYS];
+    struct cached (*sets)[CACHE_WAYS];
 };
 
 static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
@@ -27,6 +29,19 @@ static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 
 VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);
 
+/* The value of an entry, if it is that of `key`; else 0. */
+static inline uint32_t cached_find(const struct cached *entry, uint64_t key)
+{
+    uint64_t value = __atomic_load_n(&entry->value, __ATOMIC_RELAXED);
+    return (__atomic_load_n(&entry->mixed, __ATOMIC_RELAXED) ^ value) == key ? (uint32_t)value : 0;
+}
+
+static inline void cached_keep(struct cached *entry, uint64_t key, uint32_t value)
+{
+    __atomic_store_n(&entry->value, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->mixed, key ^ value, __ATOMIC_RELAXED);
+}
+
 /* Empty, with its memory. 0 or the error's number. */
 VISIBLE int cache_begin(struct cache *cache);
 
@@ -34,12 +49,10 @@ VISIBLE int cache_begin(struct cache *cache);
 static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
 {
     const struct cached *set = cache->sets[key % CACHE_SETS];
-    for (int way = 0; way < CACHE_WAYS; way++) {
-        uint64_t value = __atomic_load_n(&set[way].value, __ATOMIC_RELAXED);
-        if ((__atomic_load_n(&set[way].mixed, __ATOMIC_RELAXED) ^ value) == key)
-            return (uint32_t)value;
-    }
-    return 0;
+    uint32_t value = 0;
+    for (int way = 0; way < CACHE_WAYS && !value; way++)
+        value = cached_find(&set[way], key);
+    return value;
 }
 
 /* Keep `value` for `key`, neither of which is 0; the oldest of its set gives way. */

@@ -94,6 +94,10 @@ static const struct field branch_fields[] = {BRANCH_FIELDS(DESCRIBE_FIELD){0}};
 static const struct field sample_fields[] = {SAMPLE_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
 
+#define DESCRIBED sampled_count
+static const struct field sampled_count_fields[] = {SAMPLED_COUNT_FIELDS(DESCRIBE_FIELD){0}};
+#undef DESCRIBED
+
 #define DESCRIBED memory
 static const struct field memory_fields[] = {MEMORY_FIELDS(DESCRIBE_FIELD){0}};
 #undef DESCRIBED
@@ -131,6 +135,8 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_SAMPLED_STACKS] = {"sampled_stacks", stack_fields, sizeof(struct stack), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_STRINGS] = {"sampled_strings", NULL, 0, sizeof(struct file_head), WINDOW_BYTES},
     [DATA_SAMPLED_MEMORY] = {"sampled_memory", memory_fields, sizeof(struct memory), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_SAMPLED_COUNTS] = {"sampled_counts", sampled_count_fields, sizeof(struct sampled_count), sizeof(struct file_head),
+                             WINDOW_BYTES},
     [DATA_HEAP] = {"heap", heap_fields, sizeof(struct heap_total), sizeof(struct file_head), WINDOW_BYTES},
     [DATA_HEAP_SITES] = {"heap_sites", heap_site_fields, sizeof(struct heap_site), sizeof(struct file_head), WINDOW_BYTES},
 };

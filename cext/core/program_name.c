@@ -35,7 +35,8 @@ uint32_t program_intern(const char *path)
     return argument_intern(KIND_process, plain ? path : "?", plain ? plain : 1);
 }
 
-/* Where the next word ends, and whether it is an assignment; NULL if a shell would expand it. */
+/* Where the next word ends, and whether it is an assignment; NULL if a shell would expand it, or a list of values
+   begins: A=(b c). */
 static const char *end_of_word(const char *text, const char *end, bool *assigns)
 {
     for (*assigns = false; text < end && !strchr(ends_word, *text); text++) {
@@ -43,7 +44,7 @@ static const char *end_of_word(const char *text, const char *end, bool *assigns)
             return NULL;
         *assigns |= *text == '=';
     }
-    return text;
+    return *assigns && text < end && *text == '(' ? NULL : text;
 }
 
 uint32_t program_of_line(const char *text, size_t bytes)

@@ -109,6 +109,14 @@ static char *all_of_connect(char *at, char *end)
     return is_word_at(at, end, "connect") ? at + strlen("connect") : NULL;
 }
 
+/* SQLite's VACUUM INTO is followed by a value, which may be in double quotes, and a URI with a key. */
+static char *value_of_vacuum(char *at, char *end)
+{
+    char *semicolon = memchr(at, ';', (size_t)(end - at));
+    bool is_one = !semicolon || sql_has_sign(at, semicolon, "\"`[");
+    return find_word(at, is_one ? end : semicolon, "into");
+}
+
 /* In statements that load, copy or open something, secrets have names. */
 static char *value_of_other(char *at, char *end)
 {
@@ -143,6 +151,8 @@ static char *secret_of(char *at, char *end)
         return first_of(all_of_connect(at, end), value_of_other(at, end));
     case 'g':
         return is_word_at(at, end, "grant") ? find_word(at, end, "identified") : NULL;
+    case 'v':
+        return is_word_at(at, end, "vacuum") ? value_of_vacuum(at, end) : NULL;
     default:
         break;
     }

@@ -5,6 +5,7 @@
 
 #include "core/child_usage.h"
 #include "core/clock.h"
+#include "core/intern.h"
 #include "core/pool.h"
 #include "core/series.h"
 #include "core/statement_pattern.h"
@@ -76,6 +77,7 @@ struct thread {
     struct clock clock;
     struct lock_wait lock_wait;
     struct native_progress native, outermost, tls; /* the latter two may have others inside: of a database, of an encrypted connection */
+    struct cached native_place, native_stack; /* where its last native call came from: of the Python code, and with its library */
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */

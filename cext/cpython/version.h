@@ -15,6 +15,7 @@
        frame_generator(frame)     the generator or coroutine whose frame it is
        frame_is_interpreters(frame)  is it nobody's, between C and Python?
        code_is_immortal(code)     is it never freed?
+       code_version(code)         a number that no other code object has or will have; 0: it has none
        generator_name(generator)  what it is called by; borrowed, or NULL
        coroutine_has_not_begun(coroutine), coroutine_is_running(coroutine), coroutine_has_ended(coroutine)  how far it has come
        FUNCTIONS_ENTERED          which functions are entered past their vectorcall, if they are of the type of functions itself

@@ -36,6 +36,12 @@ static inline bool code_is_immortal(PyCodeObject *code)
     return false;
 }
 
+static inline uint32_t code_version(const PyCodeObject *code)
+{
+    (void)code;
+    return 0;
+}
+
 static inline int extra_index(freefunc release)
 {
     return (int)_PyEval_RequestCodeExtraIndex(release);

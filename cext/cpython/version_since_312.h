@@ -23,6 +23,11 @@ static inline bool code_is_immortal(PyCodeObject *code)
     return _Py_IsImmortal((PyObject *)code);
 }
 
+static inline uint32_t code_version(const PyCodeObject *code)
+{
+    return code->co_version;
+}
+
 static inline int extra_index(freefunc release)
 {
     return (int)PyUnstable_Eval_RequestCodeExtraIndex(release);

@@ -7,7 +7,7 @@
 #include "cpython/ownership.h"
 #include "cpython/sites.h"
 
-enum { NAME_ROOM = 1024, OUTWARD = 8 };
+enum { NAME_ROOM = 1024, OUTWARD = 8, LINES_HASHED = 128 };
 
 static struct cache written; /* sites that do not hang on code, by what they are */
 static struct cache quick;   /* the same by address, each with whether it is own code */
@@ -82,12 +82,21 @@ static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
     return number;
 }
 
-/* A freed code object's address may be reused: the parts of the new one are elsewhere, or have other sizes. */
+/* A freed code object's address may be reused, and so may those of its parts: the new one's lines are others, or their table has
+   another length. */
+static uint64_t hash_parts(const PyCodeObject *code)
+{
+    const PyObject *lines = code->co_linetable;
+    size_t bytes = (size_t)Py_SIZE(lines), first = bytes < LINES_HASHED ? bytes : LINES_HASHED;
+    uint64_t hash = hash_mix((uintptr_t)code->co_qualname, (uintptr_t)code->co_filename);
+    hash = hash_mix(hash, (uint64_t)code->co_firstlineno << 32 | (uint32_t)bytes);
+    return hash_mix(hash, hash_bytes(PyBytes_AS_STRING(lines), first));
+}
+
 static uint64_t key_of_place(frame *frame, const PyCodeObject *code)
 {
-    uint64_t key = hash_mix((uintptr_t)code, (uintptr_t)code->co_linetable);
-    key = hash_mix(key, (uintptr_t)code->co_qualname ^ (uint64_t)code->co_firstlineno << 40);
-    key = hash_mix(key, (uintptr_t)code->co_filename ^ (uint64_t)Py_SIZE(code->co_linetable) << 40);
+    uint32_t version = code_version(code);
+    uint64_t key = hash_mix((uintptr_t)code, LIKELY(version) ? version : hash_parts(code));
     return hash_mix(key, (uint64_t)recorder.serial << 32 | (uint32_t)frame_instruction(frame)) | 1;
 }
 
@@ -126,6 +135,22 @@ uint32_t stack_of_waiting(frame *frame, bool whole)
 uint32_t stack_without_lock(frame *frame)
 {
     return recorder.stack_kept ? stack_by(site_without_lock, frame, known_sites.index, false) : 0;
+}
+
+uint32_t stack_again(frame *frame, bool has_lock, struct cached *last)
+{
+    if (!recorder.stack_kept)
+        return 0;
+    uint64_t key = key_of_place(frame, frame_code(frame));
+    uint32_t own_code = 0, stack = cached_find(last, key);
+    if (LIKELY(stack))
+        return stack;
+    site_finder *find = has_lock ? site_of_waiting : site_without_lock;
+    uint32_t site = find(frame, known_sites.index, &own_code);
+    stack = stack_by(find, frame, known_sites.index, false);
+    if (site && own_code && stack) /* only then does it not depend on who called */
+        cached_keep(last, key, stack);
+    return stack;
 }
 
 static frame *own_frame(frame *innermost)

@@ -6,9 +6,11 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/intern.h"
 #include "core/visible.h"
 #include "cpython/frame.h"
 
@@ -26,6 +28,9 @@ VISIBLE uint32_t stack_of_waiting(frame *frame, bool whole);
 
 /* The same if others may have the lock meanwhile: data attached to code objects is not read. */
 VISIBLE uint32_t stack_without_lock(frame *frame);
+
+/* The same of the one or the other, by `has_lock`, where most calls come from the place that the last one came from. */
+VISIBLE uint32_t stack_again(frame *frame, bool has_lock, struct cached *last);
 
 /* `/srv/app.py:41 hold`: the innermost place in the program's own code, or else of all. Returns the text's length. */
 VISIBLE size_t describe_waiting(frame *frame, char *text, size_t room);

@@ -9,6 +9,7 @@
 #include "hooks/object_descriptor.h"
 #include "hooks/object_texts.h"
 #include "hooks/path_detail.h"
+#include "hooks/url_detail.h"
 
 /* Text and length of a host's name or address; NULL for other objects. */
 static const char *host_text(PyObject *host, Py_ssize_t *bytes)
@@ -33,6 +34,7 @@ uint32_t host_detail(PyObject *host, PyObject *port)
     const char *at = memrchr(name, '@', (size_t)bytes); /* who asks, and by what password, is no part of a host's name */
     bytes -= at ? at + 1 - name : 0;
     name = at ? at + 1 : name;
+    bytes = (Py_ssize_t)length_until(name, (size_t)bytes, "?#"); /* nor are the parameters of a URL given by mistake */
     const char *shape = memchr(name, ':', (size_t)bytes) ? "[%.*s]" : "%.*s";
     int length = snprintf(text, 512, shape, (int)(bytes < 400 ? bytes : 400), name);
     if (service)

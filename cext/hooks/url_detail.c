@@ -18,7 +18,7 @@ void append(struct text *text, const char *bytes, size_t length)
     text->length += length;
 }
 
-static size_t length_until(const char *bytes, size_t length, const char *ends)
+size_t length_until(const char *bytes, size_t length, const char *ends)
 {
     size_t place = 0;
     while (place < length && (!bytes[place] || !strchr(ends, bytes[place])))
@@ -55,19 +55,48 @@ static size_t length_of_user(const char *part, size_t length, bool has_scheme)
     return user;
 }
 
-/* Without the parameters that may stand behind a semicolon in each part. */
-static void append_parts_of_path(struct text *text, const char *bytes, size_t length)
+/* Do the parameters of a URL in a part of a path begin here, escaped or not: %3Fa=b, &a=b? */
+static bool begins_parameters(const char *at, size_t length)
+{
+    if (*at != '&' && *at != '%')
+        return *at == ';';
+    size_t sign = sign_at(at, length, '&', "%26"), name;
+    sign = sign ? sign : length >= 3 && (memcmp(at, "%23", 3) == 0 || strncasecmp(at, "%3b", 3) == 0) ? 3 : 0;
+    if (!sign)
+        return length >= 3 && strncasecmp(at, "%3f", 3) == 0;
+    for (name = sign; name < length && (Py_ISALNUM(at[name]) || strchr("_-.", at[name]));)
+        name++;
+    return name > sign && sign_at(at + name, length - name, '=', "%3d");
+}
+
+/* One part without a user, a password and parameters; nothing if a password may go on in what looks like parameters.
+   False if they are those of the whole path: a semicolon begins those of the part. */
+static bool append_part_of_path(struct text *text, const char *part, size_t length, bool has_scheme)
+{
+    size_t kept = 0;
+    while (kept < length && !begins_parameters(part + kept, length - kept))
+        kept++;
+    size_t user = length_of_user(part, kept, has_scheme);
+    if (kept < length && length_of_user(part, length, has_scheme) > kept)
+        user = kept;
+    append(text, part + user, kept - user);
+    return kept == length || part[kept] == ';';
+}
+
+/* False if the rest is not kept. */
+static bool append_parts_of_path(struct text *text, const char *bytes, size_t length)
 {
     bool has_scheme = false;
     while (length) {
-        size_t part = length_until(bytes, length, "/"), kept = length_until(bytes, part, ";");
-        size_t user = length_of_user(bytes, kept, has_scheme), slash = part < length;
-        append(text, bytes + user, kept - user);
+        size_t part = length_until(bytes, length, "/"), slash = part < length;
+        if (!append_part_of_path(text, bytes, part, has_scheme))
+            return false;
         append(text, "/", slash);
-        has_scheme = kept && bytes[kept - 1] == ':';
+        has_scheme = part && bytes[part - 1] == ':';
         bytes += part + slash;
         length -= part + slash;
     }
+    return true;
 }
 
 /* Up to the first slash; but a password may contain one that should have been escaped, where no port can be. If ? or
@@ -90,9 +119,12 @@ static size_t length_of_authority(const char *bytes, size_t length)
 static void append_url(struct text *text, const char *bytes, size_t length)
 {
     const char *slashes;
+    if (length > 5 && strncasecmp(bytes, "data:", 5) == 0)
+        length = length_until(bytes, length, ","); /* what follows is no address, but the contents */
     while (text->length < sizeof text->bytes && (slashes = memmem(bytes, length_until(bytes, length, "?#"), "//", 2))) {
         size_t before = (size_t)(slashes + 2 - bytes), authority = length_of_authority(slashes + 2, length - before);
-        append_parts_of_path(text, bytes, before);
+        if (!append_parts_of_path(text, bytes, before))
+            return;
         append_authority(text, bytes + before, authority);
         bytes += before + authority;
         length -= before + authority;

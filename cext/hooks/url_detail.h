@@ -13,6 +13,9 @@ struct text {
     size_t length;
 };
 
+/* How much of it comes before one of these. */
+size_t length_until(const char *bytes, size_t length, const char *ends);
+
 void append(struct text *text, const char *bytes, size_t length);
 
 /* A method, if any, and a URL: a text, or an object that keeps its parts. */

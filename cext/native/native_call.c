@@ -72,7 +72,7 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }
 
-static uint32_t stack_of_native(const struct thread *thread, const void *caller)
+static uint32_t stack_of_native(struct thread *thread, const void *caller)
 {
     if (UNLIKELY(!recorder.stack_kept))
         return 0;

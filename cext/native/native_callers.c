@@ -13,6 +13,7 @@ enum { RECENT = 256 };
 static struct {
     struct caller all[CALLERS];
     uint32_t count;
+    uint32_t changes; /* how often an object left its addresses to others */
     uint64_t recent[RECENT]; /* where calls returned to, with the object's place above it: one word, so never torn */
 } callers;
 
@@ -43,13 +44,30 @@ static uint32_t find_recent(uintptr_t address)
     return place;
 }
 
-uint32_t native_caller_site(const void *address)
+/* 0 if no object has code there. */
+static uint32_t site_of(const void *address)
 {
     uint32_t place = find_recent((uintptr_t)address);
     if (place == CALLERS)
         return 0;
     const struct caller *caller = &callers.all[place];
     return caller->serial == recorder.serial ? __atomic_load_n(&caller->site, __ATOMIC_ACQUIRE) : 0;
+}
+
+uint32_t native_stack_of(struct thread *thread, const void *address, uint32_t outer)
+{
+    uint64_t now = (uint64_t)recorder.serial << 32 | __atomic_load_n(&callers.changes, __ATOMIC_ACQUIRE);
+    uint64_t key = hash_mix(hash_mix((uintptr_t)address, outer), now) | 1;
+    uint32_t stack = cached_find(&thread->native_stack, key);
+    if (LIKELY(stack))
+        return stack;
+    uint32_t site = site_of(address);
+    if (!site)
+        return outer;
+    stack = stack_intern(site, outer, 0);
+    if (stack)
+        cached_keep(&thread->native_stack, key, stack);
+    return stack;
 }
 
 struct caller *native_caller_of(const struct loaded_object *object)
@@ -64,6 +82,7 @@ struct caller *native_caller_of(const struct loaded_object *object)
 
 static void forget_recent(void)
 {
+    __atomic_add_fetch(&callers.changes, 1, __ATOMIC_RELEASE);
     for (unsigned place = 0; place < RECENT; place++)
         __atomic_store_n(&callers.recent[place], 0, __ATOMIC_RELAXED);
 }

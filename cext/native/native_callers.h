@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "core/loaded_object.h"
+#include "core/threads.h"
 
 enum { CALLERS = 512, CALLER_NAME = 100 };
 
@@ -17,8 +18,8 @@ struct caller {
     char name[CALLER_NAME];
 };
 
-/* The site of the object with code at that address; 0 if none has it. */
-uint32_t native_caller_site(const void *address);
+/* The stack of a call that the object with code at that address makes from `outer`; that itself, if no object has it. */
+uint32_t native_stack_of(struct thread *thread, const void *address, uint32_t outer);
 
 /* The entry of this object; NULL if there is none. */
 struct caller *native_caller_of(const struct loaded_object *object);

@@ -15,7 +15,7 @@ void native_host_begin(void);
 struct thread *native_host_thread(void);
 
 /* The stack of a call that C code makes and that returns to `caller`. */
-uint32_t native_host_stack(const struct thread *thread, const void *caller);
+uint32_t native_host_stack(struct thread *thread, const void *caller);
 
 /* The thread's usage is to be looked at, by a call that nothing prevents from it. */
 void native_host_is_due(struct thread *thread);

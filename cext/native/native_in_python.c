@@ -32,7 +32,7 @@ struct thread *native_host_thread(void)
 }
 
 /* The line of Python. A call that C code makes without the lock comes from the line of the call around it. */
-static uint32_t stack_in_python(const struct thread *thread)
+static uint32_t stack_in_python(struct thread *thread)
 {
     uint32_t depth = thread->record->fields.depth;
     PyThreadState *own = own_state();
@@ -40,15 +40,12 @@ static uint32_t stack_in_python(const struct thread *thread)
     if (!has_lock && depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
         return thread->record->open[depth - 1].stack;
     frame *frame = own ? frame_innermost(own) : NULL;
-    if (!frame)
-        return 0;
-    return has_lock ? stack_of_waiting(frame, false) : stack_without_lock(frame);
+    return frame ? stack_again(frame, has_lock, &thread->native_place) : 0;
 }
 
-uint32_t native_host_stack(const struct thread *thread, const void *caller)
+uint32_t native_host_stack(struct thread *thread, const void *caller)
 {
-    uint32_t site = native_caller_site(caller), python = stack_in_python(thread);
-    return site ? stack_intern(site, python, 0) : python;
+    return native_stack_of(thread, caller, stack_in_python(thread));
 }
 
 /* The call of Python around it does. */

@@ -70,11 +70,9 @@ struct thread *native_host_thread(void)
     return LIKELY(thread) && !recorder_paused() ? thread : NULL;
 }
 
-uint32_t native_host_stack(const struct thread *thread, const void *caller)
+uint32_t native_host_stack(struct thread *thread, const void *caller)
 {
-    uint32_t site = is_in(program.all, (uintptr_t)caller) ? 0 : native_caller_site(caller);
-    (void)thread;
-    return site ? stack_intern(site, program_stack(), 0) : program_stack();
+    return is_in(program.all, (uintptr_t)caller) ? program_stack() : native_stack_of(thread, caller, program_stack());
 }
 
 void native_host_is_due(struct thread *thread)

@@ -84,7 +84,7 @@ bool native_code_is_same(const struct asked *asked, uint64_t mark)
     return mark && asked->count && asked->count < ASKED_AT_MOST && asked->mark == mark;
 }
 
-bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct sample *sample)
+bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
 {
     struct asked *asked = &thread->asked;
     uint64_t earlier;
@@ -94,7 +94,7 @@ bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct 
         instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
         instructions_order(&thread->instructions);
     }
-    asked->samples[asked->count++] = *sample;
+    asked->taken[asked->count++] = *taken;
     asked->mark = mark;
     return true;
 }
@@ -112,9 +112,9 @@ void native_code_tell(struct sampled_process *process, struct sampled_thread *th
     if (!instructions_take(&thread->instructions, &address) || !asked->count || !asked->mark)
         return;
     uint32_t site = has_not_moved(process, thread) ? site_at(process, address) : NO_FUNCTION;
-    uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->samples[0].stack, false) : 0;
+    uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->taken[0].sample.stack, false) : 0;
     for (unsigned index = 0; stack && index < asked->count; index++)
-        asked->samples[index].stack = stack;
+        asked->taken[index].sample.stack = stack;
     asked->mark = 0;
 }
 

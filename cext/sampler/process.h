@@ -7,6 +7,7 @@
 
 #include "core/interpreter_layout.h"
 #include "sampler/codes.h"
+#include "sampler/counters.h"
 #include "sampler/instructions.h"
 #include "sampler/objects.h"
 #include "sampler/schedule.h"
@@ -19,10 +20,16 @@ struct moment {
     uint64_t time_ns, cpu_ns, run_delay_ns, off_ns;
 };
 
+/* A sample that is not written yet, and what was counted up to it since the one before. */
+struct taken {
+    struct sample sample;
+    uint64_t counts[COUNTERS_AT_MOST];
+};
+
 /* Samples of a thread, later than the one that is pending, whose native function may yet be told (native_code.h). */
 enum { ASKED_AT_MOST = 8 };
 struct asked {
-    struct sample samples[ASKED_AT_MOST];
+    struct taken taken[ASKED_AT_MOST];
     unsigned count;
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
@@ -34,13 +41,14 @@ struct sampled_thread {
     uint32_t tid;
     struct schedule_files files;
     struct instructions instructions;
+    struct thread_counters counters;
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
     struct moment last;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */
     bool has_first, is_sampled; /* sampled once; more than once */
-    struct sample pending;
+    struct taken pending;
     struct asked asked;
 };
 
@@ -67,7 +75,10 @@ struct sampled_process {
     struct codes codes;
     struct sampled_memory memory;
     struct native_code native;
-    const struct waking *waking; /* the sampler's */
+    const struct waking *waking; /* the sampler's, as are the counters, and how often it saw a pause begin */
+    const struct counters *counters;
+    uint64_t pauses;
+    uint32_t not_counted; /* a bit for each counter of which that was written */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

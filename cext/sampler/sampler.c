@@ -32,6 +32,9 @@ struct sampler {
     unsigned count;
     int founder, control; /* descriptors: of its directory, and of its control page, or -1 */
     struct waking waking;
+    struct counters counters;
+    bool is_paused;
+    uint64_t pauses; /* that have begun */
     uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
     uint64_t random;
     struct timespec changed; /* the directory, when it was last listed */
@@ -44,12 +47,13 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes)
+struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes, const struct counters *counters)
 {
     struct sampler *sampler = calloc(1, sizeof *sampler);
     if (!sampler)
         return NULL;
     sampler->control = -1;
+    sampler->counters = *counters;
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->at_each_rate_bytes = at_each_rate_bytes;
     sampler->next_ns = now_ns();
@@ -83,8 +87,9 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
     int failed = process_begin(&process, pid, directory, layout, libraries);
     if (failed)
         return failed;
-    process->memory.pending.limit_bytes = memory_limit_bytes;
     process->waking = &sampler->waking;
+    process->counters = &sampler->counters;
+    process->memory.pending.limit_bytes = memory_limit_bytes;
     for (unsigned index = sampler->count; index > 0; index--)
         if (sampler->processes[index - 1]->pid == pid)
             drop(sampler, index - 1);
@@ -175,7 +180,7 @@ static bool wait_until(struct sampler *sampler, uint64_t time_ns)
    long, so a week takes at most ten times as much as the first minutes. */
 static bool is_its_turn(const struct sampler *sampler, struct sampled_process *process)
 {
-    uint64_t bytes = process->tables.samples.end + process->tables.memory.end;
+    uint64_t bytes = process->tables.samples.end + process->tables.memory.end + process->tables.counts.end;
     if (bytes > sampler->at_each_rate_bytes * (process->halvings + 1) && process->halvings < HALVINGS)
         process->halvings++;
     return process->rounds++ % (1u << process->halvings) == 0;
@@ -195,13 +200,17 @@ static void sample_all(struct sampler *sampler)
     uint64_t round_ns = now_ns();
     bool is_on_time = has_come_on_time(sampler, round_ns);
     drop_ended(sampler);
-    if (is_paused(sampler))
+    bool was_paused = sampler->is_paused;
+    sampler->is_paused = is_paused(sampler);
+    sampler->pauses += sampler->is_paused && !was_paused;
+    if (sampler->is_paused)
         return;
     for (unsigned index = sampler->count; index > 0; index--) {
         struct sampled_process *process = sampler->processes[index - 1];
         if (!is_its_turn(sampler, process))
             continue;
         process->round_ns = round_ns;
+        process->pauses = sampler->pauses;
         process->is_on_time = is_on_time;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
         if (process->failures == FAILURES_AT_MOST || process->tables.failed)

@@ -7,14 +7,15 @@
 #include <sys/types.h>
 
 #include "core/interpreter_layout.h"
+#include "sampler/counters.h"
 
 struct sampler;
 
 enum { AT_EACH_RATE_BYTES = 8 * 1024 * 1024 };
 
 /* For the processes of the experiment in `founder`, `rate` times a second; half as often after each `at_each_rate_bytes` of
-   samples of a process. NULL with errno set. */
-struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes);
+   samples of a process. The counters are read with each sample. NULL with errno set. */
+struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes, const struct counters *counters);
 
 /* Sample the process from now on, which records into `directory` and has described its layout; `libraries` are the
    directories of code that is not its own, a line each; then its memory limit, 0 if unknown. A process with the number

@@ -86,13 +86,15 @@ void tables_flush(struct tables *tables)
     flush(tables, &tables->stacks);
     flush(tables, &tables->samples);
     flush(tables, &tables->memory);
+    flush(tables, &tables->counts);
 }
 
 /* --- records */
 
 static void *room(struct tables *tables, struct table *table, size_t bytes)
 {
-    if (table->end + bytes > (table == &tables->samples ? SAMPLES_BYTES : NAMES_BYTES))
+    bool is_of_samples = table == &tables->samples || table == &tables->counts;
+    if (table->end + bytes > (is_of_samples ? SAMPLES_BYTES : NAMES_BYTES))
         tables->failed = tables->failed ? tables->failed : EFBIG;
     if (table->used + bytes > PENDING_BYTES)
         tables_flush(tables);
@@ -163,9 +165,14 @@ uint32_t tables_stack(struct tables *tables, uint32_t site, uint32_t outer, bool
     return number;
 }
 
-void tables_sample(struct tables *tables, const struct sample *sample)
+uint32_t tables_sample(struct tables *tables, const struct sample *sample)
 {
-    add(tables, &tables->samples, sample);
+    return add(tables, &tables->samples, sample);
+}
+
+void tables_count(struct tables *tables, const struct sampled_count *count)
+{
+    add(tables, &tables->counts, count);
 }
 
 void tables_memory(struct tables *tables, const struct memory *memory)
@@ -197,6 +204,7 @@ int tables_begin(struct tables *tables, const char *directory)
     begin_table(&tables->stacks, DATA_SAMPLED_STACKS);
     begin_table(&tables->strings, DATA_SAMPLED_STRINGS);
     begin_table(&tables->memory, DATA_SAMPLED_MEMORY);
+    begin_table(&tables->counts, DATA_SAMPLED_COUNTS);
     return 0;
 }
 

@@ -23,7 +23,7 @@ struct tables {
     char directory[4096];
     mode_t mode;
     int failed; /* the error's number: nothing more is written */
-    struct table samples, sites, stacks, strings, memory;
+    struct table samples, sites, stacks, strings, memory, counts;
     struct numbers string_numbers, site_numbers, stack_numbers;
 };
 
@@ -35,8 +35,10 @@ uint32_t tables_string(struct tables *tables, const char *text, size_t bytes);
 uint32_t tables_site(struct tables *tables, const struct site *site);
 uint32_t tables_stack(struct tables *tables, uint32_t site, uint32_t outer, bool cut);
 
-void tables_sample(struct tables *tables, const struct sample *sample);
+/* Returns its number; 0 if there is no room. */
+uint32_t tables_sample(struct tables *tables, const struct sample *sample);
 void tables_memory(struct tables *tables, const struct memory *memory);
+void tables_count(struct tables *tables, const struct sampled_count *count);
 
 /* The process may not be sampled: the file of samples says so. */
 void tables_refuse(struct tables *tables, int error);

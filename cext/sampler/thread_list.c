@@ -7,6 +7,7 @@
 #include "sampler/calls.h"
 #include "sampler/memory.h"
 #include "sampler/schedule.h"
+#include "sampler/thread_counts.h"
 
 enum {
     INTERPRETERS_AT_MOST = 64,
@@ -68,6 +69,7 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     thread->tid = tid;
     thread->files = schedule_open(process->pid, tid);
     begin_instructions(process, thread);
+    thread_counts_begin(process, thread);
     return thread;
 }
 
@@ -107,17 +109,18 @@ static void note_threads(struct sampled_process *process, uint64_t address)
 
 void thread_write_pending(struct sampled_process *process, struct sampled_thread *thread)
 {
-    if (thread->pending.time_ns)
-        tables_sample(&process->tables, &thread->pending);
+    if (thread->pending.sample.time_ns)
+        thread_counts_write(process, thread, &thread->pending);
     for (unsigned index = 0; index < thread->asked.count; index++)
-        tables_sample(&process->tables, &thread->asked.samples[index]);
-    thread->pending.time_ns = thread->asked.count = 0;
+        thread_counts_write(process, thread, &thread->asked.taken[index]);
+    thread->pending.sample.time_ns = thread->asked.count = 0;
 }
 
 static void forget_thread(struct sampled_process *process, uint32_t index)
 {
     struct sampled_thread *thread = &process->threads[index];
     thread_write_pending(process, thread);
+    thread_counts_end(process, thread);
     instructions_end(&thread->instructions);
     schedule_close(thread->files);
     *thread = process->threads[--process->thread_count];

@@ -9,6 +9,7 @@
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
 #include "sampler/task_names.h"
+#include "sampler/thread_counts.h"
 #include "sampler/thread_list.h"
 
 enum {
@@ -31,12 +32,13 @@ static bool is_alike(const struct sample *a, const struct sample *b)
            a->task == b->task && a->thread == b->thread && a->samples < (a->state == SAMPLE_RUNS ? ALIKE_RUNNING : ALIKE_WAITING);
 }
 
-static void keep_sample(struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample)
+static void keep_sample(struct sampled_process *process, struct sampled_thread *thread, const struct taken *taken)
 {
-    struct sample *pending = &thread->pending;
+    struct sample *pending = &thread->pending.sample;
+    const struct sample *sample = &taken->sample;
     if (!thread->is_sampled || !is_alike(pending, sample)) {
         thread_write_pending(process, thread);
-        *pending = *sample;
+        thread->pending = *taken;
         thread->is_sampled = thread->is_sampled || thread->has_first;
         thread->has_first = true;
         return;
@@ -45,6 +47,8 @@ static void keep_sample(struct sampled_process *process, struct sampled_thread *
     pending->cpu_ns = sample->cpu_ns;
     pending->run_delay_ns = sample->run_delay_ns;
     pending->samples++;
+    for (unsigned place = 0; place < process->counters->count; place++)
+        thread->pending.counts[place] += taken->counts[place];
 }
 
 /* The thread has gone on: nothing more can be told of these. */
@@ -53,13 +57,13 @@ static void keep_asked(struct sampled_process *process, struct sampled_thread *t
     unsigned count = thread->asked.count;
     thread->asked.count = 0;
     for (unsigned index = 0; index < count; index++)
-        keep_sample(process, thread, &thread->asked.samples[index]);
+        keep_sample(process, thread, &thread->asked.taken[index]);
 }
 
 /* Whether the thread has waited since its last sample: then its stack has not changed. */
 static bool has_only_waited(const struct sampled_thread *thread, const struct schedule *now)
 {
-    bool waited = !thread->asked.count && thread->pending.time_ns && thread->pending.state == SAMPLE_WAITS;
+    bool waited = !thread->asked.count && thread->pending.sample.time_ns && thread->pending.sample.state == SAMPLE_WAITS;
     return waited && now->slices == thread->schedule.slices && now->cpu_ns == thread->schedule.cpu_ns && now->slices;
 }
 
@@ -114,7 +118,7 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
 static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)
 {
     struct sample times = *sample;
-    *sample = thread->pending;
+    *sample = thread->pending.sample;
     sample->time_ns = sample->last_ns = times.time_ns;
     sample->samples = 1;
     sample->run_delay_ns = times.run_delay_ns;
@@ -143,21 +147,25 @@ static bool read_times(const struct sampled_process *process, const struct sampl
 static void sample_thread(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct schedule schedule;
-    struct sample sample = {.tid = thread->tid, .samples = 1};
+    struct taken taken = {.sample = {.tid = thread->tid, .samples = 1}};
+    struct sample *sample = &taken.sample;
     uint64_t mark = 0;
-    if (!read_times(process, thread, &schedule, &sample)) {
+    if (!read_times(process, thread, &schedule, sample)) {
         process->until_listed = 0;
         return;
     }
-    if (has_only_waited(thread, &schedule))
-        sample_what_waits(thread, &sample);
+    bool has_waited = has_only_waited(thread, &schedule);
+    if (has_waited)
+        sample_what_waits(thread, sample);
     else
-        mark = sample_what_runs(process, thread, &sample);
+        mark = sample_what_runs(process, thread, sample);
+    if (!has_waited)
+        thread_counts_add(process, thread, taken.counts);
     thread->schedule = schedule;
-    if (sample.state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
+    if (sample->state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (sample.state == SAMPLE_WAITS || !native_code_ask(thread, mark, &sample))
-        keep_sample(process, thread, &sample);
+    if (sample->state == SAMPLE_WAITS || !native_code_ask(thread, mark, &taken))
+        keep_sample(process, thread, &taken);
 }
 
 /* Of hundreds of threads most wait for ever: they are sampled more rarely. What they use before that is noticed is

@@ -323,6 +323,17 @@ class MemoryRecord(NamedTuple):
     stack: int
 
 
+class SampledCountRecord(NamedTuple):
+    """What a counter of a thread has counted up to a sample, since the one before."""
+
+    counted: int
+    kind: int
+    counter: int
+    sample: int
+    tid: int
+    thread: int
+
+
 class HeapRecord(NamedTuple):
     """What a process allocated, as a whole."""
 

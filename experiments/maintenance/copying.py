@@ -35,10 +35,13 @@ def refuse_what_is_none(path: str) -> None:
 
 
 def _has_log(path: str) -> bool:
-    """Whether the log begins as one does; it is empty if nothing could be recorded."""
+    """Whether the log begins as one does; it is empty if nothing could be recorded. Raises ExperimentError if it may
+    not be read."""
     try:
         with open(open_plain(os.path.join(path, names.LOG)), "rb") as file:
             begin = file.read(4096)
+    except PermissionError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from error
     except OSError:
         return False
     return not begin or b"<experiment" in begin
@@ -84,10 +87,23 @@ def move(source: str, target: str) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        _refuse_what_would_stay(source)
         copy(source, target)
         remove(source)
 
 
 def remove(path: str) -> None:
-    """Remove the directory with all that is in it; what links in it lead to stays. Raises OSError."""
+    """Remove the directory with all that is in it; what links in it lead to stays.
+
+    Raises OSError, where a directory may not be changed before anything is removed.
+    """
+    _refuse_what_would_stay(path)
     shutil.rmtree(path)
+
+
+def _refuse_what_would_stay(path: str) -> None:
+    """Raises PermissionError if a part of the directory could not be removed, and the rest would be damaged."""
+    above = os.path.dirname(os.path.abspath(path))
+    for directory in [above, *(place for place, below, files in os.walk(path) if below or files)]:
+        if not os.access(directory, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)

@@ -175,6 +175,22 @@ def list_experiments(directory: str) -> list[str]:
     return [path for *_, path in sorted(found)]
 
 
+def list_unreadable(directory: str) -> list[str]:
+    """The paths of what is called like an experiment in `directory`, and may not be looked into."""
+    named = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
+    return [path for name in named if not _may_look_into(path := os.path.join(directory, name))]
+
+
+def _may_look_into(path: str) -> bool:
+    try:
+        os.stat(os.path.join(path, LOG))
+    except PermissionError:
+        return False
+    except OSError:
+        pass  # it is none
+    return True
+
+
 def age_as_copy(copy: str, source: str) -> None:
     """Have the experiment `copy` be as old as the one it was made from, so that this one is taken for the newer.
 

@@ -126,6 +126,8 @@ def _refuse_what_is_none(directory: str) -> None:
     if not os.path.lexists(directory):
         named = directory or "''"
         raise ExperimentError(f"{named}: no such experiment", directory, experiments_beside(directory))
+    if not os.path.exists(directory):
+        raise ExperimentError(f"{directory}: is a link that leads nowhere")
     if not os.path.isdir(directory):
         raise ExperimentError(f"{directory}: is a file; an experiment is a directory")
     try:

@@ -7,15 +7,22 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 
-from interpose.experiments.format.records import MemoryRecord, SampleRecord, SiteRecord, StackRecord
+from interpose.experiments.format.records import (
+    MemoryRecord,
+    SampledCountRecord,
+    SampleRecord,
+    SiteRecord,
+    StackRecord,
+)
 from interpose.experiments.format.tables import RecordTable, StringTable
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
-MEMORY = "sampled_memory"
+MEMORY, COUNTS = "sampled_memory", "sampled_counts"
 RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
+COUNTED, COUNTED_IN_USER_MODE, NOT_COUNTED = 1, 2, 3  # kinds of what was counted
 NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
 ERRORS = 4096  # numbers of errors are below
 _KEPT_STACKS = 500_000
@@ -60,6 +67,13 @@ class Sampled:
             if latest_ns < record.time_ns and record.resident_bytes:
                 latest_ns = record.time_ns
                 yield record
+
+    def counts(self) -> Iterator[tuple[SampledCountRecord, SampleRecord | None]]:
+        """What was counted, each with the sample up to which it was; None if there is no such sample."""
+        table = self._process.table_if_there(COUNTS, SampledCountRecord)
+        for record in islice(table.plain(), RECORDS_AT_MOST) if table else ():
+            sample = self._samples.get(record.sample) if record.sample and self._samples else None
+            yield record, sample if sample and sample.time_ns else None
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none if it is not there."""

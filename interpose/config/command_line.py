@@ -49,9 +49,20 @@ def _of_interpreter(words: "Sequence[str]") -> "Iterator[str]":
     rest = iter(words)
     for word in rest:
         letter, attached = option_with_word(word) if word[:1] == "-" else ("", "")
-        yield word[: len(word) - len(attached)] + HIDDEN if letter == "-c" and attached else word
+        yield word[: len(word) - len(attached)] + _of_option(letter, attached) if attached else word
         if letter and not attached:
-            yield from [HIDDEN if letter == "-c" else following for following in [next(rest, "")] if following]
+            yield from [_of_option(letter, following) for following in [next(rest, "")] if following]
+
+
+def _of_option(letter: str, word: str) -> str:
+    """What is kept of `-X name=value`, `-W action:message:category`, and of words of other options."""
+    if letter == "-X":
+        name, sign, value = word.partition("=")
+        return name + sign + (_value(value, may_look=True) if value else "")
+    if letter == "-W":
+        action, *message = word.split(":", 2)
+        return ":".join([action, *[HIDDEN if text else "" for text in message[:1]], *message[1:]])
+    return HIDDEN if letter == "-c" else word
 
 
 def _of_program(words: "Sequence[str]") -> "Iterator[str]":

@@ -63,6 +63,8 @@ def resolve(options: "Mapping[str, str | None]", environment: "Mapping[str, str]
     if settings.filter:
         _heed_filter(settings)
     _refuse_excluded(settings)
+    if settings.counters:
+        _record_profile(settings)
     if settings.statements and (why := _why_no_statements(settings)):
         settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
         settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
@@ -81,6 +83,16 @@ def _refuse_excluded(settings: Settings) -> None:
             key, why = setting.excludes
             if getattr(settings, schema.BY_KEY[key].name):
                 raise SettingError(f"{settings.said[setting.variable]}: {why}")
+
+
+def _record_profile(settings: Settings) -> None:
+    """Record the profile if anything is recorded: counters are read with its samples."""
+    if not settings.profile_hz:
+        why = "counters are read with the samples of the profile, which is off"
+        raise SettingError(f"{settings.said['INTERPOSE_COUNTERS']}: {why}")
+    if "calls" in settings.record and "profile" not in settings.record:
+        settings.record = (*settings.record, "profile")
+        settings.texts["INTERPOSE"] = ",".join(settings.record)
 
 
 def read_file(directory: str) -> "tuple[FileSettings, list[str]]":

@@ -413,6 +413,14 @@ class Settings:
         meaning="how many times a second to sample the Python code of each thread, from outside the program; auto is"
         " 100 under `interpose run` and when the profile is recorded (`INTERPOSE=calls,profile`)",
     )
+    counters: tuple[str, ...] = setting(
+        values.parse_counters,
+        form="off|NAME,...",
+        default="off",
+        meaning="what to count of each thread with the samples of the profile, which it switches on: faults,"
+        " minor_faults, major_faults, switches, voluntary_switches, involuntary_switches, migrations; where the"
+        " processor can, cycles, instructions, cache_references, cache_misses, branches, branch_misses",
+    )
     coverage = setting(
         values.parse_choices,
         form="own|MODULE[:FUNCTION],...",

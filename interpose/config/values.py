@@ -114,6 +114,15 @@ def parse_heap(text: str) -> int:
     return size_bytes
 
 
+def parse_counters(text: str) -> tuple[str, ...]:
+    """The counters that are read with the profile; nothing for `off`."""
+    if text == "off":
+        return ()
+    from interpose import counters  # which nothing else in the program needs
+
+    return counters.parse_counters(text)
+
+
 def parse_dialogue(text: str) -> int:
     """Bytes of the dialogue that are kept: 0 for `0`, a good many for `1`, or a size."""
     if text in ("0", "1"):

@@ -3,8 +3,8 @@
 A track for each process and thread, and below a thread for each of its tasks; a slice for each call, in the category
 of its kind, with its line as source location, and CPU time, bytes, detail, error, and the span that another tracer had
 active as arguments. A call in progress has no end. Counters: processors in use and largest memory of each process, from
-the samples of its overview. Names are written once. Flows lead from the call that started a process to that process,
-and from a request to the call of another process that served it.
+the samples of its overview, and what was counted beside time. Names are written once. Flows lead from the call that
+started a process to that process, and from a request to the call of another process that served it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import count
 from typing import BinaryIO
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.counts import along_time
 from interpose.analysis.time.usage import Usage, usages
 from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process
@@ -33,6 +34,7 @@ _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6  # clocks; the trace's own is the last of them
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
 _FLOW_ENDS = 48
+_LARGEST = (1 << 63) - 1
 _LEVEL = 1  # of gzip: a third larger than the best, five times as fast
 
 
@@ -88,6 +90,7 @@ class _Process:
         for thread in self._process.threads:
             yield from self._in_progress(thread)
         yield from self._counters(used)
+        yield from self._counted()
 
     def _packet(self, *fields: bytes, flags: int = _NEEDS_STATE) -> bytes:
         return message(_PACKET, number(_SEQUENCE, self._sequence), number(_FLAGS, flags), *fields)
@@ -175,6 +178,14 @@ class _Process:
             yield self._counter(usage.start_ns, processors, double(44, rate))
             yield self._counter(usage.start_ns + usage.elapsed_ns, memory, number(30, usage.max_rss_bytes))
         yield self._counter(used[-1].start_ns + used[-1].elapsed_ns, processors, double(44, 0.0))
+
+    def _counted(self) -> Iterator[bytes]:
+        """Counters of what was counted beside time: the sums at each sample."""
+        for name, sums in along_time(self._process).items():
+            track = next(self._tracks)
+            yield self._described(track, text(2, name), number(5, self._track), message(8, number(3, 2)))
+            for time_ns, so_far in sums:
+                yield self._counter(time_ns, track, number(30, min(so_far, _LARGEST)))
 
     def _counter(self, time_ns: int, track: int, value: bytes) -> bytes:
         event = message(_TRACK_EVENT, number(9, _COUNTER), number(11, track), value)

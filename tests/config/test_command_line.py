@@ -31,9 +31,15 @@ def kept(*words: str) -> list[str]:
         (["-mshop.web", "--port", "80"], ["-mshop.web", "--port", "80"]),
         (["-", SECRET], ["-", "?"]),
         (["main.py", SECRET], ["main.py", "?"]),
+        (["-X", f"name={SECRET}", "-X", "dev", "a.py"], ["-X", "name=?", "-X", "dev", "a.py"]),
+        ([f"-Xname={SECRET}", "-Ximporttime", "a.py"], ["-Xname=?", "-Ximporttime", "a.py"]),
+        (["-X", "utf8=1", "-Xfrozen_modules=off", "a.py"], ["-X", "utf8=1", "-Xfrozen_modules=off", "a.py"]),
+        ([f"-Wignore:{SECRET}:UserWarning:m:5", "a.py"], ["-Wignore:?:UserWarning:m:5", "a.py"]),
+        (["-W", f"ignore:{SECRET}", "a.py"], ["-W", "ignore:?", "a.py"]),
+        (["-W", "error::DeprecationWarning", "a.py"], ["-W", "error::DeprecationWarning", "a.py"]),
     ],
 )
-def test_of_the_interpreters_words_all_but_code_is_kept(words, shown):
+def test_of_the_interpreters_words_code_and_values_are_not_kept(words, shown):
     assert kept_arguments(["python", *words]) == shown
 
 

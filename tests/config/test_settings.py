@@ -403,3 +403,47 @@ def test_the_modules_of_the_traced_program_import_next_to_nothing():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert set(done.stdout.split()) <= {"__future__"}
+
+
+# --- counters
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("off", ()),
+        ("faults", ("faults",)),
+        ("switches, minor-faults,switches,minor_faults", ("switches", "minor_faults")),
+    ],
+)
+def test_counters_are_a_list_in_which_each_counts_once(text, names):
+    assert precedence.resolve({"counters": text}, {}, {}).counters == names
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("fualts", "no counter is called 'fualts'. Did you mean faults?"),
+        ("faults,cache-miss", "no counter is called 'cache_miss'. Did you mean cache_misses?"),
+        ("faults,", "no counter is called ''; there are faults, "),
+        ("zzz", "no counter is called 'zzz'; there are faults, "),
+    ],
+)
+def test_a_counter_that_is_none_is_named(text, why):
+    with pytest.raises(SettingError) as raised:
+        precedence.resolve({"counters": text}, {}, {})
+
+    assert str(raised.value).startswith(f"--counters {text}: {why}")
+
+
+def test_counters_switch_the_profile_on_where_calls_are_recorded():
+    found = precedence.resolve({}, {"INTERPOSE": "1", "INTERPOSE_COUNTERS": "faults"}, {})
+    nothing = precedence.resolve({}, {"INTERPOSE_COUNTERS": "faults"}, {})
+
+    assert (found.record, found.environment()["INTERPOSE"]) == (("calls", "profile"), "calls,profile")
+    assert nothing.record == ()
+
+
+def test_counters_without_the_profile_are_refused():
+    with pytest.raises(SettingError, match="--counters faults: counters are read with the samples of the profile"):
+        precedence.resolve({"counters": "faults", "profile": "off"}, {"INTERPOSE": "1"}, {})

@@ -96,6 +96,8 @@ def test_a_link_to_a_descendant_is_not_followed(tmp_path):
     [
         (lambda path: None, "t.1.er: no such experiment"),
         (lambda path: path.write_text(""), "t.1.er: is a file; an experiment is a directory"),
+        (lambda path: path.symlink_to("nowhere.er"), "t.1.er: is a link that leads nowhere"),
+        (lambda path: path.symlink_to(path), "t.1.er: is a link that leads nowhere"),
         (lambda path: path.mkdir(), "t.1.er: not an experiment: log.xml is missing"),
         (lambda path: (path / "src").mkdir(parents=True), "t.1.er: not an experiment: log.xml is missing"),
     ],

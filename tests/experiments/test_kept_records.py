@@ -41,13 +41,14 @@ def interpose(interpose_here):
 
 @pytest.fixture
 def built(tmp_path):
-    """An experiment of a thread that reads, queries and shows, some of it inside of other calls, in several blocks."""
+    """An experiment of a thread that reads, queries, fetches and shows, in part inside of other calls, in blocks."""
     chance = random.Random(3)
     build = Build(tmp_path / "t.1.er")
     build.log_events.append('<user uid="1" terminal="/dev/pts/1" streams="0 1 2"/>')
     query = build.intrinsic("sqlite3.Cursor.execute", "db")
     show = build.intrinsic("os.write", "screen")
     read = build.intrinsic("input", "screen", terminal="1")
+    fetch = build.intrinsic("sqlite3.Cursor.fetchall", "db", moves="rows")
     serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
     stacks = [build.stack(build.site("/home/u/shop/orders.py", line, "ask")) for line in (5, 9)]
     details = [build.string(text) for text in ("SELECT ?", "GET /a", "GET /b")]
@@ -57,9 +58,10 @@ def built(tmp_path):
         for _ in range(EVENTS):
             now_ns += chance.randrange(1, 900)
             wall_ns = chance.randrange(10, 5000)
-            intrinsic = chance.choice([query, show, read, serve])
+            intrinsic = chance.choice([query, show, read, fetch, serve])
             inner_ns = chance.randrange(1, wall_ns) if intrinsic == serve else 0
             more = {"stack": chance.choice(stacks), "detail": chance.choice(details), "start_cpu_ns": now_ns // 3}
+            more["bytes"] = chance.randrange(9)
             if inner_ns:
                 events.append(event(now_ns, inner_ns, intrinsic=query, call=call + 1, parent=call, **more))
             events.append(

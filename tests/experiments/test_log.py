@@ -40,7 +40,7 @@ def mapping(tmp_path):
     return read
 
 
-SAMPLED = {"samples", "sampled_sites", "sampled_stacks", "sampled_strings", "sampled_memory"}
+SAMPLED = {"samples", "sampled_sites", "sampled_stacks", "sampled_strings", "sampled_memory", "sampled_counts"}
 
 
 def test_a_whole_log_is_read(reading, tmp_path):

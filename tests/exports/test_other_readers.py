@@ -12,6 +12,8 @@ import pytest
 from tracing import environment
 
 from interpose.cli.main import main
+from tests.analysis.test_counts import build_in
+from tests.build import SECOND, START_NS
 from tests.exports.test_exports import events, exported, hostile, recorded, total  # noqa: F401
 
 pytestmark = [pytest.mark.packages, pytest.mark.any_python]
@@ -146,6 +148,24 @@ def test_perfetto_knows_processes_threads_tasks_lines_and_errors(recorded, tmp_p
     errors = {replay.texts[of][each.string_value_iid] for _, _, of, event in replay.slices
               for each in event.debug_annotations if each.name_iid == 4}  # fmt: skip
     assert "FileNotFoundError errno 2" in errors
+
+
+def test_perfetto_has_a_track_for_each_counter(tmp_path):
+    build = build_in(tmp_path / "test.1.er")
+
+    path = exported(str(build.write()), "perfetto", tmp_path)
+
+    pb2, found = packets(path)
+    tracks = {each.track_descriptor.uuid: each.track_descriptor for each in found if each.HasField("track_descriptor")}
+    sums = defaultdict(list)
+    for each in found:
+        if each.track_event.type == pb2.TrackEvent.TYPE_COUNTER:
+            second = (each.timestamp - START_NS) // SECOND
+            sums[tracks[each.track_event.track_uuid].name].append((second, each.track_event.counter_value))
+    assert sums["faults"] == [*((second, 200 * second) for second in range(1, 7)), (7, 1800)]
+    assert sums["migrations"] == [(2, 3)]
+    units = {each.name: each.counter.unit for each in tracks.values() if each.HasField("counter")}
+    assert units["faults"] == pb2.CounterDescriptor.UNIT_COUNT
 
 
 REQUESTING = """

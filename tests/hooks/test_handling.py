@@ -1,9 +1,11 @@
 """Copying, moving and removing experiments: what is there is never overwritten, strangers and links never touched."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -278,3 +280,56 @@ def test_no_directory_is_made_for_a_copy(running, interpose):
 def test_what_still_runs_is_packed_consistently(running, interpose, capsys):
     assert interpose("archive", "-q", "-o", "x.er.tar.zst", "busy.1.er") == (0, "")
     assert interpose("report", "x.er.tar.zst") == (0, "")
+
+
+def without_rights_to_all_files(*words):
+    """Ends as a user's `interpose` does, with root's number: exit code and what it said."""
+    less = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search,-fowner"] if os.geteuid() == 0 else []
+    words = [*less, sys.executable, "-m", "interpose", *words]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
+@pytest.mark.parametrize("fixed", [".", "test.1.er", "test.1.er/_f1.er"])
+def test_what_may_not_be_removed_as_a_whole_stays_as_a_whole(tmp_path, experiment, fixed):
+    before = contents(experiment)
+    (tmp_path / fixed).chmod(0o500)
+
+    code, told = without_rights_to_all_files("rm", "test.1.er")
+
+    (tmp_path / fixed).chmod(0o700)
+    assert code == 1 and told.endswith(f"{Path(tmp_path, fixed).name}: Permission denied\n")
+    assert contents(experiment) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
+def test_what_may_not_be_read_is_not_said_to_be_no_experiment(experiment):
+    (experiment / "log.xml").chmod(0)
+
+    assert without_rights_to_all_files("rm", "test.1.er") == (1, f"interpose: {experiment}: Permission denied\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
+def test_the_list_names_what_may_not_be_looked_into(experiment):
+    experiment.chmod(0)
+
+    code, told = without_rights_to_all_files("list", ".")
+
+    experiment.chmod(0o700)
+    assert (code, told) == (0, "interpose: ./test.1.er: Permission denied\n")
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="no setpriv")
+def test_an_experiment_that_may_not_be_changed_is_packed(experiment, interpose):
+    log = experiment / "log.xml"
+    log.write_text(log.read_text().replace('host="h"', f'host="{os.uname().nodename}"'))
+    (experiment / "archives").chmod(0o500)
+    (experiment / "archives" / "index.jsonl").chmod(0o400)
+    experiment.chmod(0o500)
+
+    code, told = without_rights_to_all_files("archive", "test.1.er", "-o", "packed.er.tar.zst")
+
+    experiment.chmod(0o700)
+    assert (code, told) == (0, "interpose: test.1.er: may not be changed: packed with the sources that it has\n")
+    assert interpose("check", "packed.er.tar.zst")[0] == 0

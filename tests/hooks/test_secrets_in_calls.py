@@ -30,6 +30,7 @@ LINES = [
     f"-p{SECRET}",
     f"/none/curl https://u:{SECRET}@h/",
     f"a:{SECRET}@b",
+    f"KEYS=({SECRET} other) mysqlx",
 ]
 
 
@@ -82,6 +83,19 @@ for url in URLS:
         ("https://a/https://b/https://u:{}@h/", "https://a/https://b/https://h/"),
         ("/users/ann@example.org", "/users/ann@example.org"),
         ("/@scope/name;v={}/x", "/@scope/name/x"),
+        ("/a&sig={}/b", "/a"),
+        ("/a%26sig%3D{}", "/a"),
+        ("/r/https%3A%2F%2Fh%2Fx%3ftoken%3D{}", "/r/https%3A%2F%2Fh%2Fx"),
+        ("/r/https%3A%2F%2Fh%2Fx%23access_token={}", "/r/https%3A%2F%2Fh%2Fx"),
+        ("/a%3Bsid={}/b", "/a"),
+        ("/a%3F{}", "/a"),
+        ("/r&d/c%23/x", "/r&d/c%23/x"),
+        ("/u:{};x@h/x", "//x"),
+        ("/u:{}%3Fx%40h/x", "/"),
+        ("/r/https%3A%2F%2Fu%3A{}%26x%3Dy%40h%2Fx", "/r/"),
+        ("/a%3Fx//u:{}@h/x", "/a"),
+        ("data:text/plain,{}", "data:text/plain"),
+        ("DATA:a//b;base64,//u:{}@h", "DATA:a//b;base64"),
     ],
 )
 def test_a_url_in_a_url_has_no_user_and_no_password(written, url, kept):
@@ -89,6 +103,21 @@ def test_a_url_in_a_url_has_no_user_and_no_password(written, url, kept):
 
     assert SECRET.encode() not in text
     assert [detail for detail in details if detail.startswith("GET ")] == [f"GET {kept}"]
+
+
+HOSTS = """
+import contextlib, socket
+for host in HOSTS:
+    with contextlib.suppress(OSError):
+        socket.getaddrinfo(host, 80)
+"""
+
+
+def test_a_url_given_for_a_host_has_no_parameters(written):
+    text, details = written(HOSTS, HOSTS=[f"http://h/x?token={SECRET}", f"h#{SECRET}", f"u:{SECRET}@h?{SECRET}"])
+
+    assert SECRET.encode() not in text
+    assert {"[http://h/x]:80", "h:80"} <= set(details)
 
 
 DATABASES = """
@@ -142,6 +171,7 @@ def test_parameters_pragmas_and_attached_files_leave_nothing(written):
         *("pragma key='{}'", "pragma key={}", "pragma hexkey={}", "pragma key({})", "pragma main.key = {}"),
         *('pragma "key"={}', "explain pragma key={}", "/* c */ pragma rekey={}", "-- x\npragma cipher_salt={}"),
         *("pragma temp_store_directory='{}'", "vacuum into '{}'", "select load_extension('{}')"),
+        'vacuum into "file:x?key={}"',
     ]
     text, _ = written(STATEMENTS, STATEMENTS=[form.format(SECRET) for form in forms], SECRET=SECRET)
 

@@ -88,7 +88,8 @@ def count_both(own_environment, work, address, *words):
     """Run a program, recorded and watched by strace at the same time: how often each call was made of that address, as
     interpose and as strace count."""
     log = work / "strace.log"
-    calls = {"send": "sendto", "sendto": "sendto", "recv": "recvfrom", "recvfrom": "recvfrom", "read": "read", "write": "write"}
+    calls = {"send": "sendto", "sendto": "sendto", "recv": "recvfrom", "recvfrom": "recvfrom"}
+    calls |= {"read": "read", "write": "write"}
     tracer = ["strace", "-f", "--seccomp-bpf", "-yy", "-o", log, "-e", "trace=sendto,recvfrom,read,write"]
     words = [*tracer, sys.executable, "-m", "interpose", "run", *words]
     done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)

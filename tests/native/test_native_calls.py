@@ -110,6 +110,36 @@ def test_where_it_was_made_is_the_line_and_the_library(native):
         assert (os.path.basename(line.file), line.line, line.own) == ("program.py", line_of(done, "# here"), True)
 
 
+ELSEWHERE = """
+def one(): calls.reads(zero, 1)  # one
+def other(): calls.reads(zero, 1)  # other
+def both(call):
+    call(zero, 1)  # both
+held = ctypes.PyDLL(os.path.abspath("calls.so")).reads
+for number in range(100):
+    one()
+    other()
+    both(held)
+    both(calls.reads)
+    exec(compile("\\n" * number + "calls.reads(zero, 1)", "made.py", "exec"))  # its code is gone when the next one is made
+    exec(compile("\\n" * number + "held(zero, 1)", "made.py", "exec"))
+"""
+
+
+def test_calls_from_places_in_turn_have_each_their_own(native):
+    done = native(ELSEWHERE)
+
+    founder = done.experiment.founder
+    frames = [list(founder.frames(event.stack)) for name, event in native_events(done) if name == "read"]
+    found = Counter((os.path.basename(line.file), line.line) for _, line in frames)
+    assert {library.file for library, _ in frames} == {"calls.so"}
+    in_program = {("program.py", line_of(done, f"# {name}")): times for name, times in PLACES.items()}
+    assert found == in_program | {("made.py", number + 1): 2 for number in range(100)}
+
+
+PLACES = {"one": 100, "other": 100, "both": 200}
+
+
 def test_what_is_transferred_and_from_where_is_told(native):
     done = native('calls.reads(zero, 3)\ncalls.open_and_close(b"/etc/hostname")\ncalls.open_and_close(b"/no/such")\n')
 

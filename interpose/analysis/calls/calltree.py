@@ -26,7 +26,8 @@ from interpose.analysis.calls.chosen import call_of, is_shell
 from interpose.analysis.calls.figures import Figures, Vector, figures_of, put
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.profile.balance import Code
-from interpose.analysis.profile.profiled import NO_CODE, ProcessProfile, profiled, task_frame
+from interpose.analysis.profile.counts import Counted, Seen, counted
+from interpose.analysis.profile.profiled import NO_CODE, NOT_SAMPLED, ProcessProfile, profiled, task_frame
 from interpose.analysis.profile.weights import Pool
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import UNKNOWN_SITE, Site
@@ -59,6 +60,9 @@ TOTAL, TRUNCATED, UNKNOWN, CODE, OVERHEAD, BEFORE, PAUSED = (
     Function(f"<{name}>")
     for name in ("Total", "Truncated-stack", "Unknown", "code", "overhead", "before-the-ring", "paused")
 )
+
+
+_Path = tuple[int, tuple[Frame, ...]]  # of a thread, from the outermost frame inward
 
 
 class Node:
@@ -122,9 +126,9 @@ class Calls:
     threads: dict[tuple[Process, int], Vector] = field(default_factory=dict)
 
 
-def calls_of(analysis: Analysis, with_tasks: bool = False) -> Calls:
-    """The calls of an analysis. `with_tasks` puts what an asynchronous task or a greenlet ran below its name. Raises
-    UsageError if the task of each call was not kept."""
+def calls_of(analysis: Analysis, with_tasks: bool = False, with_counts: bool = False) -> Calls:
+    """The calls of an analysis. `with_tasks` puts what an asynchronous task or a greenlet ran below its name;
+    `with_counts` adds what was counted beside time. Raises UsageError if the task of each call was not kept."""
     experiment = analysis.experiment
     made = Calls(analysis, Tree(figures_of(experiment)))
     sampled = {each.process: each for each in profiled(analysis).processes}
@@ -134,6 +138,8 @@ def calls_of(analysis: Analysis, with_tasks: bool = False) -> Calls:
         planter.plant_code()
     for each in analysis.accounts:
         _add_shares(made, each, each.process in sampled)
+    for counter in counted(analysis) if with_counts else ():
+        _add_counts(made, counter)
     if made.tree.is_full:
         experiment.damages.add(experiment.name, f"more than {NODES_AT_MOST:,} call paths: the rest is <Unknown>")
     return made
@@ -175,7 +181,7 @@ class _Planter:
         for pool, frames, code in self._code():
             node = self._tree.root
             for site in reversed(frames):
-                node = self._tree.inside(node, self._frame_of_code(site))
+                node = self._tree.inside(node, _frame_of_code(self._calls, self._process, site))
             self._put(node, pool[0], self._tree.figures.of_times(code.wall_ns, code.cpu_ns))
 
     def _task(self, number: int = 0) -> str:
@@ -184,13 +190,6 @@ class _Planter:
     def _code(self) -> Iterator[tuple[Pool, tuple[Site, ...], Code]]:
         if self._sampled:
             yield from self._sampled.code(lambda frames: frames, with_locks=False, with_tasks=self._with_tasks)
-
-    def _frame_of_code(self, site: Site) -> Frame:
-        if site in NO_CODE:
-            return Frame(Function(f"<{site.function.replace(' ', '-')}>"))
-        if site.file:  # a task has none
-            self._calls.files.setdefault(site.file, self._process)
-        return frame_of(site)
 
     def _add(self, node: Node, record: Record) -> None:
         thread, intrinsic = record.key[:2]
@@ -239,9 +238,22 @@ class _Planter:
     def _intrinsic(self, number: int) -> Frame:
         found = self._called.get(number)
         if found is None:
-            name = self._process.intrinsic(number).name
-            found = self._called[number] = Frame(Function(name, name.partition(".")[0]))
+            found = self._called[number] = _frame_of_intrinsic(self._process, number)
         return found
+
+
+def _frame_of_intrinsic(process: Process, number: int) -> Frame:
+    name = process.intrinsic(number).name
+    return Frame(Function(name, name.partition(".")[0]))
+
+
+def _frame_of_code(calls: Calls, process: Process, site: Site) -> Frame:
+    """The frame of sampled code."""
+    if site in NO_CODE:
+        return Frame(Function(f"<{site.function.replace(' ', '-')}>"))
+    if site.file:  # a task has none
+        calls.files.setdefault(site.file, process)
+    return frame_of(site)
 
 
 def frame_of(site: Site) -> Frame:
@@ -275,6 +287,25 @@ def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
                 vector = made.tree.figures.of_times(wall_ns, cpu_ns)
                 made.tree.add(made.tree.inside(made.tree.root, Frame(function)), vector)
                 put(made.threads.setdefault((of.process, number), made.tree.figures.nothing()), vector)
+
+
+def _add_counts(made: Calls, counter: Counted) -> None:
+    """Add what a counter has counted to the tree, below the frames of the samples and the recorded calls in progress,
+    and to the threads."""
+    process, figures = counter.process, made.tree.figures
+
+    def path_of(frames: tuple[Site, ...], seen: Seen) -> _Path:
+        called = (_frame_of_intrinsic(process, seen.intrinsic),) if seen.intrinsic else ()
+        return seen.thread, (*(_frame_of_code(made, process, site) for site in reversed(frames)), *called)
+
+    nowhere: _Path = (0, (_frame_of_code(made, process, NOT_SAMPLED),))
+    for (thread, path), count in counter.divided(path_of, nowhere).items():
+        node = made.tree.root
+        for frame in path:
+            node = made.tree.inside(node, frame)
+        vector = figures.of_counter(counter.name, count.count)
+        made.tree.add(node, vector)
+        put(made.threads.setdefault((process, thread), figures.nothing()), vector)
 
 
 def _closing(share: Share) -> tuple[tuple[Function, int, int], ...]:

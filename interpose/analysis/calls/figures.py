@@ -13,6 +13,7 @@ from operator import add
 from typing import NamedTuple, TypeVar
 
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.profile.counts import counters_in
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.kinds import IDLE, KINDS
@@ -46,17 +47,24 @@ _UNKNOWN_KIND = "unknown"
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures for calls of these `kinds`."""
+    """The figures for calls of these `kinds`, and for these counters."""
 
     kinds: tuple[str, ...]
+    counters: tuple[str, ...] = ()
 
     def metrics(self) -> dict[str, Metric]:
-        """All metrics by name: those of all calls, then time and number of the calls of each kind (`db`, `dbn`)."""
+        """All metrics by name: those of all calls, then time and number of the calls of each kind (`db`, `dbn`), then
+        what was counted."""
         found = [Metric(name, title, unit, place) for place, (name, title, unit) in enumerate(_BASE)]
         for number, kind in enumerate(self.kinds):
             name, place = _UNKNOWN_KIND if kind == UNKNOWN else kind, len(_BASE) + 2 * number
             found.append(Metric(name, name, TIME, place))
             found.append(Metric(f"{name}n", f"{name} calls", COUNT, place + 1))
+        titles = [name.replace("_", " ").capitalize() for name in self.counters]
+        found += [
+            Metric(name, title, COUNT, self._end_of_kinds + number)
+            for number, (name, title) in enumerate(zip(self.counters, titles, strict=True))
+        ]
         return {metric.name: metric for metric in found}
 
     def of_kind(self, vector: Sequence[int], kind: str) -> int:
@@ -65,7 +73,7 @@ class Figures:
 
     def kind_of(self, vector: Sequence[int]) -> str:
         """The kind with the most calls; empty if there are none."""
-        counts = list(vector[len(_BASE) + 1 :: 2])
+        counts = list(vector[len(_BASE) + 1 : self._end_of_kinds : 2])
         return self.kinds[counts.index(max(counts))] if any(counts) else ""
 
     def made(self, vector: Sequence[int]) -> list[Metric]:
@@ -74,7 +82,17 @@ class Figures:
 
     def nothing(self) -> Vector:
         """The vector of no calls."""
-        return [0] * (len(_BASE) + 2 * len(self.kinds))
+        return [0] * (self._end_of_kinds + len(self.counters))
+
+    @property
+    def _end_of_kinds(self) -> int:
+        return len(_BASE) + 2 * len(self.kinds)
+
+    def of_counter(self, name: str, count: int) -> Vector:
+        """The vector of what a counter has counted."""
+        found = self.nothing()
+        found[self._end_of_kinds + self.counters.index(name)] = count
+        return found
 
     def of_times(self, wall_ns: int, cpu_ns: int) -> Vector:
         """The vector of time that is in no call."""
@@ -92,9 +110,9 @@ class Figures:
 
 
 def figures_of(experiment: Experiment) -> Figures:
-    """The figures for `experiment`, with the kinds of its intrinsics in the usual order."""
+    """The figures for `experiment`, with the kinds of its intrinsics in the usual order, and its counters."""
     there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics().values()}
-    return Figures((*in_usual_order(there - {UNKNOWN}), UNKNOWN))
+    return Figures((*in_usual_order(there - {UNKNOWN}), UNKNOWN), counters_in(experiment))
 
 
 def in_usual_order(kinds: AbstractSet[str]) -> list[str]:

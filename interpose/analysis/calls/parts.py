@@ -16,6 +16,7 @@ from interpose.analysis.calls.account import NOTHING, Share
 from interpose.analysis.calls.rows import NOT_KEPT, Row
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.margin import sums_of
 from interpose.analysis.transactions.estimate import Estimate, Margin, Population
 from interpose.experiments.model.stacks import Site
 
@@ -42,8 +43,9 @@ class Part:
     """The rows of calls of one experiment or of several, in no order.
 
     `shares` divide the time of threads by the labels of the rows that close the table; without such labels there is one
-    share. `passed` are calls of the kind `sync` that did not wait, `counted` the untimed calls of each kind. `is_part`
-    says that only some calls were selected: these have no closing rows.
+    share. `passed` are calls of the kind `sync` that did not wait, `counted` the untimed calls of each kind, `counts`
+    the rows of what was counted beside time. `is_part` says that only some calls were selected: these have no closing
+    rows.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -53,6 +55,7 @@ class Part:
     is_part: bool = False
     estimate: Estimate | None = None
     code: CodePart = field(default_factory=CodePart)
+    counts: list[Row] = field(default_factory=list)
 
     @property
     def total(self) -> Share:
@@ -66,10 +69,11 @@ class Part:
 def merged(parts: Iterable[Part]) -> Part:
     """One part of all; those given do not change."""
     made = Part()
-    rows, code = _Rows(), _Rows()
+    rows, code, counts = _Rows(), _Rows(), _Rows()
     for part in parts:
         rows.add(part.rows)
         code.add(part.code.rows)
+        counts.add(part.counts)
         for labels, share in part.shares.items():
             made.shares[labels] = made.shares.get(labels, NOTHING) + share
         made.passed += part.passed
@@ -77,7 +81,7 @@ def merged(parts: Iterable[Part]) -> Part:
         made.is_part |= part.is_part
         made.estimate = _estimate(made.estimate, part.estimate)
         _add_code(made.code, part.code)
-    made.rows, made.code.rows = rows.made, code.made
+    made.rows, made.code.rows, made.counts = rows.made, code.made, counts.made
     return made
 
 
@@ -111,7 +115,8 @@ class _Rows:
 
 def _empty(row: Row) -> Row:
     """A row like that one, without figures."""
-    return replace(row, sums=Sums(), passed=0, counted=0, margin=None, code=Code() if row.code else None, tasks={})
+    code = Code() if row.code else None
+    return replace(row, sums=Sums(), passed=0, counted=0, margin=None, code=code, tasks={}, counts={})
 
 
 def _add(into: Row, row: Row) -> None:
@@ -119,6 +124,7 @@ def _add(into: Row, row: Row) -> None:
     into.passed += row.passed
     into.counted += row.counted
     into.margin = _margin(into.margin, row.margin)
+    into.counts = sums_of((into.counts, row.counts))
     if into.code and row.code:
         into.code.add(row.code)
     for task, cpu_ns in row.tasks.items():

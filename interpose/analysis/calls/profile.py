@@ -119,7 +119,7 @@ def finished(part: Part, by: str, analysis: Analysis | None = None) -> Profile:
         if row.kind == NOT_KEPT and not row.is_of_calls and part.estimate:
             row.comment = _comment_on_not_kept(part.estimate.population)
     closing = closing_rows_by(part.shares) if by in WHOLES else closing_rows(part.total)
-    return Profile(ranked([*rows, *closing]), part, analysis)
+    return Profile(ranked([*rows, *closing, *part.counts]), part, analysis)
 
 
 def _shares_by(by: str, analysis: Analysis) -> dict[Labels, Share]:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.margin import Count
 from interpose.analysis.transactions.estimate import Margin
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 from interpose.legacy.codes import STATEMENT
 
 CODE = "code"  # of the program, between the calls
+COUNTERS = "counters"  # what was counted beside time, in calls and between them
 OVERHEAD = "overhead"  # of recording
 BEFORE = "before the ring"
 PAUSED = "paused"
@@ -30,7 +32,8 @@ class Row:
     not wait, in the rows of that kind, of a thread or of a process; no other figure includes them. `counted` are
     untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code`. `margin`
     belongs to estimates, if transactions were sampled and enough were kept. `code` is in rows of sampled functions and
-    lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name.
+    lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name. `counts`
+    is what was counted beside time, by counter: in rows of code, and in those of the kind `counters`.
     """
 
     kind: str | None
@@ -45,6 +48,7 @@ class Row:
     margin: Margin | None = None
     code: Code | None = None
     tasks: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Count] = field(default_factory=dict)
 
     @property
     def likeness(self) -> tuple[object, ...]:
@@ -59,7 +63,7 @@ class Row:
     @property
     def is_timed(self) -> bool:
         """Whether its times tell anything."""
-        return self.sums.calls > 0 or not self.counted
+        return self.sums.calls > 0 or not (self.counted or self.kind == COUNTERS)
 
     @property
     def is_idle(self) -> bool:

@@ -14,6 +14,7 @@ from interpose.analysis.consolidation.sums import FIGURES, MOST, Sums
 from interpose.analysis.transactions.tracking import BY_DETAIL
 from interpose.experiments.format.consolidated import OTHER, Found
 
+_BYTES = FIGURES.index("bytes")
 Key = tuple[int, ...]
 Group = TypeVar("Group", bound=Hashable)
 
@@ -92,15 +93,16 @@ class Records:
         return set(self.by).issuperset(by) and names_are_kept and (has_histograms or not histograms)
 
     def found(self) -> Iterator[Found]:
-        """The records as they are kept."""
+        """The records as they are kept: rows are in `bytes`, as in events."""
         numbers: dict[int, int] = {}
         for number, record in enumerate(self.walk()):
             numbers[id(record)] = number
             outer = numbers[id(record.outer)] if record.outer else -1
-            figures = tuple([min(getattr(record.sums, name), MOST) for name in FIGURES])
+            figures = [min(getattr(record.sums, name), MOST) for name in FIGURES]
+            figures[_BYTES] = min(record.sums.bytes + record.sums.rows, MOST)
             walls, cpus = record.sums.walls, record.sums.cpus
             counts = (walls.counts if walls else None, cpus.counts if cpus else None)
-            yield Found(outer, record.key, record.name, figures, *counts)
+            yield Found(outer, record.key, record.name, tuple(figures), *counts)
 
     def walk(self) -> Iterator[Record]:
         """Every record, each behind the one around it."""

@@ -17,6 +17,7 @@ from interpose.analysis.coverage import parts as coverage_parts
 from interpose.analysis.coverage.parts import CoveragePart
 from interpose.analysis.partial import sections
 from interpose.analysis.partial.partial import Question, Reduction
+from interpose.analysis.profile.count_rows import with_counts
 from interpose.analysis.profile.rows import WITH_CODE, reduced_with_code
 from interpose.analysis.transactions import response_times
 from interpose.analysis.transactions.response_times import TransactionsPart
@@ -35,8 +36,10 @@ class OneRun:
 
 def _rows(analysis: Analysis, question: Question) -> Part:
     part = profile.reduced(analysis, question.by, question.is_scaled)
-    is_with_code = question.with_code and question.by in WITH_CODE
-    return reduced_with_code(part, analysis, question.by) if is_with_code else part
+    if not question.with_code:
+        return part
+    part = reduced_with_code(part, analysis, question.by) if question.by in WITH_CODE else part
+    return with_counts(part, analysis, question.by)
 
 
 def _transactions(analysis: Analysis, question: Question) -> TransactionsPart:

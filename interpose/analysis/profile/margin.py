@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import sqrt
 
 NINETEEN_OF_TWENTY = 1.959964  # standard deviations of the normal distribution
+
+
+@dataclass
+class Count:
+    """How much a counter has counted, and how far that may be off, 19 times of 20, if samples divide it; else 0."""
+
+    count: int = 0
+    margin: float = 0.0
+
+    def add(self, other: Count) -> None:
+        """Add what was counted elsewhere: chance errors of the two have nothing to do with each other."""
+        self.count += other.count
+        self.margin = sqrt(self.margin**2 + other.margin**2)
+
+
+def sums_of(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:
+    """The sum of each counter, by name."""
+    found: dict[str, Count] = {}
+    for each in counts:
+        for name, count in each.items():
+            found.setdefault(name, Count()).add(count)
+    return found
 
 
 def margin(share: float, samples: float) -> float:

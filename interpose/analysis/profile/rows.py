@@ -72,15 +72,24 @@ def _with_hottest(code: CodePart) -> Iterator[Row]:
 def _by_site(found: Profiled) -> Iterator[Row]:
     tasks = found.tasks(innermost)
     for site, code in found.code(innermost).items():
-        where = "" if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
-        yield _row({"site": where, "function": site.function}, site, code, tasks.get(site))
+        yield row_of_line(site, code, tasks.get(site))
 
 
 def _by_function(found: Profiled) -> Iterator[Row]:
     tasks = found.tasks(function_of)
     for function, code in found.code(function_of).items():
-        labels = dict(zip(("function", "file"), function, strict=True))
-        yield _row(labels, None, code, tasks.get(function))
+        yield row_of_function(function, code, tasks.get(function))
+
+
+def row_of_line(site: Site, code: Code | None = None, tasks: dict[str, int] | None = None) -> Row:
+    """The row of a line; without figures if none are given."""
+    where = "" if site in NO_CODE else f"{site.file}:{site.line or UNKNOWN}"
+    return _row({"site": where, "function": site.function}, site, code or Code(), tasks)
+
+
+def row_of_function(function: tuple[str, str], code: Code | None = None, tasks: dict[str, int] | None = None) -> Row:
+    """The row of a function, by its name and file; without figures if none are given."""
+    return _row(dict(zip(("function", "file"), function, strict=True)), None, code or Code(), tasks)
 
 
 def _row(labels: dict[str, str], site: Site | None, code: Code, tasks: dict[str, int] | None) -> Row:

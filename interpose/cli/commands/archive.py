@@ -51,6 +51,9 @@ def _archive(path: str, arguments: argparse.Namespace) -> int:
     experiment = open_experiment(path, archive=False)
     if arguments.output and is_on_another_host(experiment):
         arguments.mode = "off"  # its sources are elsewhere, but it can be packed
+    if arguments.output and arguments.mode != "off" and not os.access(experiment.founder_directory, os.W_OK):
+        arguments.mode = "off"
+        say(f"{experiment.name}: may not be changed: packed with the sources that it has")
     if arguments.mode != "off":
         done = archive_as_asked(
             experiment,

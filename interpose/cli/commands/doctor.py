@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from interpose import __version__
 from interpose.capture import collecting, free_threads
 from interpose.cli.messages import in_words
+from interpose.cli.running.counting import reasons, why_not_read
 from interpose.cli.suggestions import unknown_variables
 from interpose.config import precedence, state
 from interpose.config.program import EXEMPT_PROGRAMS, is_exempt, program_name
 from interpose.config.trust import distrust
+from interpose.counters import COUNTERS
 from interpose.errors import InterposeError, SettingError
 from interpose.instrumentation import interpreters, libraries, mapping, resolved, search
 from interpose.instrumentation.interpreters import Interpreter
@@ -42,6 +44,7 @@ class Findings:
     cost: dict[str, int]
     interposed: dict[str, str]
     sampling: str
+    counters: dict[str, str]
     intrinsics: int
     not_interposed: dict[str, str]
     libraries: list[str]
@@ -89,6 +92,7 @@ def examine(words: list[str]) -> Findings:
         cost={"call_ns": trial.call_ns, "inside_ns": trial.inside_ns} if trial.clock else {},
         interposed=trial.interposed,
         sampling=examine_sampling(),
+        counters=why_not_read(COUNTERS),
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
         libraries=examine_libraries(words),
@@ -276,6 +280,8 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
         inside = f"{cost['inside_ns']} ns of it lie between its own two readings"
         yield "shim", [f"a recorded call costs {cost['call_ns']} ns; {inside}"]
     yield "sampling", [found.sampling]
+    counted = [name for name, why in found.counters.items() if not why]
+    yield "counters", [f"{', '.join(counted)}: can be read", *reasons(found.counters)]
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
         yield "except", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import time
 
@@ -31,10 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     directory = arguments.directory or in_force(os.environ).dir
     try:
-        found = names.list_experiments(directory)
+        found, unreadable = names.list_experiments(directory), names.list_unreadable(directory)
     except OSError as error:
         raise ExperimentError(f"{directory}: {error.strerror}") from error
-    if not found:
+    for path in unreadable:
+        say(f"{path}: {os.strerror(errno.EACCES)}")
+    if not found and not unreadable:
         say(f"no experiments in {directory}")
     write_table(experiments_table(found, time.time()), arguments)
     return 0

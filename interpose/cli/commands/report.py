@@ -20,7 +20,7 @@ from interpose.analysis.calls.selection import Within
 from interpose.analysis.calls.structure import structure
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.profile.rows import WITH_CODE, with_code
+from interpose.analysis.profile.count_rows import with_code_and_counts
 from interpose.analysis.recording.secrets import revealed
 from interpose.analysis.transactions.response_times import Transactions, transactions
 from interpose.cli.experiment_choice import (
@@ -229,7 +229,7 @@ def _table(experiment: Experiment, by: str, arguments: argparse.Namespace) -> Ta
         note_clipped(within.has_clipped)
     else:
         made = profile(analysis, by, is_scaled=not arguments.unscaled)
-        made = with_code(made, by) if by in WITH_CODE else made
+        made = with_code_and_counts(made, by)
     return _rows_table(made, by, experiment.founder.log, arguments)
 
 

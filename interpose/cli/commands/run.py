@@ -12,6 +12,7 @@ from datetime import datetime
 
 from interpose.cli.messages import say, show
 from interpose.cli.running import child, programs, starting
+from interpose.cli.running.counting import reasons, why_not_read
 from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
@@ -117,7 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
     if line := other_environment(words):
         say(line)
     began_s = int(time.time())
-    watching = Watching(experiment, in_force.profile_hz)
+    for line in reasons(why_not_read(in_force.counters if experiment else ())):
+        say(line)
+    watching = Watching(experiment, in_force.profile_hz, in_force.counters)
     attendants: list[child.Attendant] = [watching]
     if experiment and schedule:
         attendants.append(Clockwork(experiment, schedule, in_force.paused))

@@ -87,7 +87,7 @@ class Session:
         """The selected calls."""
         if self.filter not in self._known:
             self._known = {key: calls for key, calls in self._known.items() if not key}  # all, and those of one filter
-            self._known[self.filter] = calls_of(self.analysis)
+            self._known[self.filter] = calls_of(self.analysis, with_counts=True)
         return self._known[self.filter]
 
     @property

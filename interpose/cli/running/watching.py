@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interpose.errors import InterposeError
@@ -22,9 +23,12 @@ class Watching:
     """The monitor of an experiment while `run` waits; does nothing if no experiment was made or monitoring is not
     possible."""
 
-    def __init__(self, experiment: str | None, profile_hz: float | None = None) -> None:
+    def __init__(
+        self, experiment: str | None, profile_hz: float | None = None, counters: Sequence[str] = ()
+    ) -> None:
         self._experiment = experiment
         self._profile_hz = profile_hz
+        self._counters = counters
         self._monitor: Monitor | None = None
 
     signals: frozenset[signal.Signals] = frozenset()
@@ -37,7 +41,7 @@ class Watching:
         if self._experiment is None:
             return None
         try:
-            self._monitor = self._monitor or _begun(self._experiment, self._profile_hz)
+            self._monitor = self._monitor or _begun(self._experiment, self._profile_hz, self._counters)
             return self._monitor.look(time.monotonic() + AT_ONCE_S)
         except (OSError, ImportError, InterposeError):
             self._experiment = None
@@ -60,12 +64,12 @@ class Watching:
             return
 
 
-def _begun(experiment: str, profile_hz: float | None) -> Monitor:
+def _begun(experiment: str, profile_hz: float | None, counters: Sequence[str]) -> Monitor:
     from interpose.monitor import Monitor
 
     monitor = Monitor(experiment)
     if profile_hz:
-        monitor.profile(profile_hz)
+        monitor.profile(profile_hz, counters)
     return monitor
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
 from interpose.analysis.calls.rows import own_lines
+from interpose.analysis.profile.counts import not_read
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
@@ -19,6 +20,7 @@ from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean, shortened, wrapped
 from interpose.reports.formats.units import count, duration, margin_percent, size
+from interpose.reports.screen.counters import counter_lines
 from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.screen import Screen
 
@@ -41,7 +43,7 @@ def remarks(screen: Screen) -> Iterator[str]:
     """All of them, in the order of the screen: prose is wrapped and never cut, columns are cut to its width."""
     for told in (triggers, _waits, cpu_not_seen, cpu_not_followed, sampled, stacks_not_known, chosen):
         yield from _wrapped(screen, told(screen))
-    for shown in (_lines, children, _memory, calls_in_progress):  # columns
+    for shown in (_lines, children, _memory, _counters, calls_in_progress):  # columns
         yield from (shortened(line, screen.width) for line in shown(screen))
     for told in (not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
         yield from _wrapped(screen, told(screen))
@@ -63,6 +65,10 @@ def _lines(screen: Screen) -> Iterator[str]:
 
 def _memory(screen: Screen) -> Iterator[str]:
     yield from memory_lines(screen.experiment, screen.log.cwd, screen.shown)
+
+
+def _counters(screen: Screen) -> Iterator[str]:
+    yield from counter_lines(screen.experiment, screen.log.cwd, screen.shown)
 
 
 def stacks_not_known(screen: Screen) -> Iterator[str]:
@@ -229,6 +235,7 @@ def warnings(screen: Screen) -> Iterator[str]:
         if event.kind == WARNING:
             yield clean(f" warning  {event.text}")
     yield from (f" warning  {each}" for each in shortages(screen.experiment))
+    yield from (f" warning  {each}" for each in not_read(screen.experiment))
     if left_out := sum(account.process.details_left_out for account in screen.analysis.accounts):
         yield f" (other)  {count(left_out, 'detail')}: no room for their texts (docs/limits.md)"
 

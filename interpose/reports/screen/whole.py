@@ -8,6 +8,7 @@ from typing import Any
 
 from interpose.analysis.calls.profile import by_kind
 from interpose.analysis.findings.engine import found_in
+from interpose.analysis.profile.counts import Counted, counted_in
 from interpose.analysis.profile.memory import Memory, memories
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.reports.screen.remarks import libraries, not_followed, not_interposed, stacks_not_known, warnings
@@ -19,8 +20,8 @@ from interpose.reports.tables.rows import profile_table
 
 def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
-    it grew by in each line until its peak, the CPU time of children that are not in the rows, and
-    warnings as sentences."""
+    it grew by in each line until its peak, what was counted, the CPU time of children that are not in the rows,
+    and warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
@@ -30,6 +31,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "rows": _rows(screen),
         "findings": _findings(screen),
         "memory": [_memory(each) for each in memories(screen.experiment)],
+        "counters": [_counter(each) for each in counted_in(screen.experiment)],
         "children_not_followed": [vars(each) for each in unfollowed_cpu(screen.experiment)],
         "warnings": list(warnings_of(screen)),
     }
@@ -52,6 +54,17 @@ def _memory(memory: Memory) -> dict[str, Any]:
         "peak_bytes": memory.peak_bytes,
         "limit_bytes": memory.limit_bytes,
         "rows": rows,
+    }
+
+
+def _counter(counter: Counted) -> dict[str, Any]:
+    return {
+        "pid": counter.process.log.pid,
+        "name": counter.name,
+        "count": counter.total if counter.is_read else None,
+        "not_sampled": counter.not_sampled if counter.is_read else None,
+        "in_user_mode": counter.in_user_mode,
+        "why_not": counter.why_not,
     }
 
 

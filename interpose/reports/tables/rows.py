@@ -12,6 +12,7 @@ from interpose.analysis.calls.profile import Profile
 from interpose.analysis.calls.rows import Row, is_uncertain, ranked, wait_ns
 from interpose.analysis.consolidation.sums import total
 from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.margin import sums_of
 from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
 from interpose.reports.formats.short_paths import Places
@@ -48,8 +49,10 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
+    counters = _counters(profile.rows)
+    count_margins = tuple(f"{name}_margin" for name in counters) if code else ()
     return Table(
-        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code),
+        names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code, *counters, *count_margins),
         values=lambda row: (
             _values(row, labels)
             | dict.fromkeys(passed, row.passed)
@@ -57,6 +60,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
             | dict(zip(margins, _margins(row), strict=False))
             | unknown
             | (_of_code(row) if code else {})
+            | _counts(row, counters, bool(code))
         ),
         columns=[*_name_columns(profile, by, places), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
@@ -67,6 +71,32 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
 def _margins(row: Row) -> tuple[int | None, int | None]:
     """How far the calls and the self time of a row may be off; None if nothing is estimated, or it is not known."""
     return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
+
+
+def _counters(rows: Iterable[Row]) -> tuple[str, ...]:
+    """The counters of the rows."""
+    return tuple(dict.fromkeys(name for row in rows for name in row.counts))
+
+
+def _counts(row: Row, counters: Iterable[str], with_margins: bool) -> dict[str, int | None]:
+    """What each counter counted, and how far that may be off; None where it is not known."""
+    found: dict[str, int | None] = {}
+    for name in counters:
+        count = row.counts.get(name)
+        found[name] = count.count if count else None
+        if with_margins:
+            found[f"{name}_margin"] = round(count.margin) if count else None
+    return found
+
+
+def _count_column(name: str) -> Column:
+    """What a counter counted; `~` before what samples divide."""
+
+    def show(row: Row) -> str:
+        found = row.counts.get(name)
+        return f"{'~' if found.margin else ''}{found.count:,}" if found else ""
+
+    return Column(name.replace("_", " "), show)
 
 
 def _of_code(row: Row) -> dict[str, Any]:
@@ -112,11 +142,14 @@ def _rest_of(rows: Sequence[Row]) -> Row:
     """What the rows took that are not shown. Inclusive times overlap, so there is no sum of them."""
     sums = total(row.sums for row in rows)
     sums.wall_ns = sums.cpu_ns = 0
+    counts = sums_of(row.counts for row in rows)
     named = count(len(rows), "more row")
     if any(row.intrinsic for row in rows) or rows[0].site:  # what is sampled has no intrinsic
-        return Row(None, named, sums=sums)
+        return Row(None, named, sums=sums, counts=counts)
     labels = dict.fromkeys(rows[0].labels, "")
-    return Row(None, None, labels | {next(iter(labels)): named}, sums=sums) if labels else Row(named, None, sums=sums)
+    if not labels:
+        return Row(named, None, sums=sums, counts=counts)
+    return Row(None, None, labels | {next(iter(labels)): named}, sums=sums, counts=counts)
 
 
 def _limited(closing: Iterable[Row], limit: int | None) -> Iterator[Row]:
@@ -231,6 +264,7 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
     if any(row.sums.rows for row in profile.rows):
         columns.append(Column("rows", lambda row: _count(row.sums.rows, row), optional=True))
+    columns += map(_count_column, _counters(profile.rows))
     if by == "kind":
         columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
     elif any(row.passed for row in profile.rows):

@@ -1,0 +1,1 @@
+"""Does nothing: what it takes is the start and the end."""

@@ -1,0 +1,197 @@
+"""What was counted beside time, in experiments made for it: by thread, process, function, line; what is unknown."""
+
+import errno
+import json
+
+import pytest
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.selection import Within
+from interpose.analysis.profile.counts import counted, not_read
+from interpose.analysis.profile.profiled import NOT_SAMPLED, function_of
+from interpose.cli.main import main
+from interpose.experiments.metadata.labels import Window
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTED
+from interpose.reports.screen.counters import counter_lines
+from tests.build import SECOND, START_NS, Build, event
+
+pytestmark = pytest.mark.any_python
+
+FAULTS, MIGRATIONS, CYCLES = range(3)
+IN_CALL = 1
+LOAD, SAVE = "/home/u/shop.py:3", "/home/u/shop.py:9"
+
+
+def build_in(directory, pid=812):
+    """A thread that computes in `load` and writes in `save`, and one that recorded nothing; 2,500 faults in all."""
+    names = "faults, migrations,cycles"
+    build = Build(directory, pid=pid, cwd="/home/u", arguments=["shop.py"], settings={"INTERPOSE_COUNTERS": names})
+    build.thread(tid=7, main=1, end_ns=START_NS + 10 * SECOND, end_cpu_ns=8 * SECOND, recorded=1)
+    build.events([event(0, SECOND, call=1, intrinsic=build.intrinsic("io.FileIO.write", "file"))])
+    load = build.sampled_stack(("/home/u/shop.py", 3, "load"))
+    save = build.sampled_stack(("/home/u/shop.py", 9, "save"))
+    for number in range(1, 9):
+        place = {"stack": save, "call": 1, "intrinsic": IN_CALL} if number > 6 else {"stack": load}
+        build.thread_sample(START_NS + number * SECOND, cpu_ns=number * SECOND, tid=7, **place)
+    for sample in range(1, 7):
+        build.counted(200, sample=sample, counter=FAULTS, tid=7)
+    build.counted(600, sample=7, counter=FAULTS, tid=7)
+    build.counted(3, sample=2, counter=MIGRATIONS, tid=7)
+    build.counted(50, sample=0, counter=FAULTS, tid=7)  # after the last sample
+    build.counted(40, sample=0, counter=FAULTS, tid=8, thread=0)
+    build.counted(errno.ENOENT, counter=CYCLES, kind=NOT_COUNTED, tid=7)
+    build.sample(time_ns=START_NS, cpu_ns=0, kind=1, minor_faults=1000, major_faults=10)
+    build.sample(time_ns=START_NS + 10 * SECOND, cpu_ns=8 * SECOND, kind=3, minor_faults=3500, major_faults=10)
+    return build
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return build_in(tmp_path / "test.1.er")
+
+
+def table(capsys, path, by, *options):
+    assert main(["report", str(path), "--by", by, "--format", "json", *options]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_threads_have_what_was_counted_in_them_and_the_rest_of_the_process_is_a_row(shop, capsys):
+    rows = [row for row in table(capsys, shop.write(), "thread") if row["kind"] == "counters"]
+
+    assert {row["thread"]: (row["faults"], row["migrations"]) for row in rows} == {
+        "7 main": (1850, 3),
+        "8": (40, 0),
+        "not sampled": (610, None),
+    }
+
+
+def test_processes_have_the_kernels_figures_and_what_cannot_be_counted_has_no_column(shop, capsys):
+    rows = table(capsys, shop.write(), "process")
+
+    assert [(row["faults"], row["migrations"]) for row in rows if row["kind"] == "counters"] == [(2500, 3)]
+    assert all("cycles" not in row for row in rows)
+    assert {row["faults"] for row in rows if row["kind"] != "counters"} == {None}
+
+
+@pytest.mark.parametrize(("by", "name"), [("function", "function"), ("line", "site")])
+def test_functions_and_lines_have_what_samples_divide_and_it_adds_up(by, name, shop, capsys):
+    rows = {row[name]: row for row in table(capsys, shop.write(), by) if row["faults"] is not None}
+
+    load, save = ("load", "save") if by == "function" else (LOAD, SAVE)
+    unsampled = rows.pop("not sampled" if by == "function" else "")
+    assert {place: row["faults"] for place, row in rows.items()} == {load: 1200, save: 600}
+    assert (unsampled["faults"], unsampled["faults_margin"]) == (700, 0)
+    assert rows[load]["kind"] == rows[save]["kind"] == "code"
+    assert 0 < rows[load]["faults_margin"] < 1850
+
+
+def test_people_see_that_samples_divide_it(shop, capsys):
+    assert main(["report", str(shop.write()), "--by", "function"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "~1,200" in shown and " 700" in shown and "~700" not in shown
+
+
+def test_rows_that_are_left_out_are_summed(shop, capsys):
+    assert main(["report", str(shop.write()), "--by", "function", "--limit", "1"]) == 0
+
+    first, *_, last = capsys.readouterr().out.strip().splitlines()[1:]
+    assert first.split()[-2:] == ["~1,200", "~3"]
+    assert last.startswith("3 more rows") and last.endswith("~1,300")
+
+
+def test_the_tree_has_them_below_the_calls_in_which_they_were_counted(shop, capsys):
+    assert main(["display", "-metrics", "e.faults:i.faults:name", "-functions", str(shop.write())]) == 0
+
+    rows = {words[2]: words[:2] for line in capsys.readouterr().out.splitlines() if len(words := line.split()) == 3}
+    assert rows["load"] == ["1200", "1200"]
+    assert rows["save"] == ["0", "600"]
+    assert rows["io.FileIO.write"] == ["600", "600"]
+    assert rows["<Total>"] == ["2500", "2500"]
+
+
+def test_a_metric_of_what_was_not_counted_is_unknown(shop, capsys):
+    assert main(["display", "-metrics", "e.cycles", "-functions", str(shop.write())]) != 0
+
+    assert "cycles is not a metric" in capsys.readouterr().err
+
+
+def test_the_first_screen_and_its_json_say_it_and_what_was_not_counted(shop, capsys):
+    path = str(shop.write())
+    experiment = Experiment(path)
+
+    assert list(counter_lines(experiment, "/home/u")) == [
+        " faults                    2,500  ~48 % shop.py:3 load, ~28 % not sampled",
+        " migrations                    3",
+    ]
+    assert list(not_read(experiment)) == ["cycles: not counted: this machine has no such counter"]
+    assert main(["report", path, "--format", "json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert [(each["name"], each["count"], each["not_sampled"]) for each in whole["counters"]] == [
+        ("faults", 2500, 610),
+        ("migrations", 3, None),
+        ("cycles", None, None),
+    ]
+    assert "cycles: not counted: this machine has no such counter" in whole["warnings"]
+
+
+def test_what_is_counted_in_user_mode_only_is_said(shop):
+    shop.counted(5, sample=1, counter=CYCLES, kind=COUNTED_IN_USER_MODE, tid=7)
+
+    assert "cycles: counted in user mode only (kernel.perf_event_paranoid)" in not_read(Experiment(str(shop.write())))
+
+
+def test_threads_that_were_not_counted_have_no_zero(shop, capsys):
+    shop.counted(errno.EMFILE, counter=MIGRATIONS, kind=NOT_COUNTED, tid=8, thread=0)
+
+    path = shop.write()
+
+    rows = {row["thread"]: row["migrations"] for row in table(capsys, path, "thread") if row["kind"] == "counters"}
+    assert rows == {"7 main": 3, "8": None, "not sampled": None}
+    said = "migrations: not counted in some threads: too many threads for the monitor's files"
+    assert said in not_read(Experiment(str(path)))
+
+
+def test_several_experiments_have_the_sums(tmp_path, capsys):
+    paths = [str(build_in(tmp_path / f"t.{number}.er", pid=number).write()) for number in (1, 2)]
+
+    assert main(["report", *paths, "--by", "function", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+
+    assert sum(row["faults"] or 0 for row in rows) == 5000
+    assert {row["function"]: row["faults"] for row in rows}["load"] == 2400
+
+
+def test_selected_calls_have_none_for_it_is_not_known_of_calls(shop):
+    experiment = Experiment(str(shop.write()))
+
+    assert counted(Analysis(experiment, Within([Window(START_NS, START_NS + SECOND)]))) == []
+
+
+def test_without_counters_nothing_is_said(tmp_path, capsys):
+    build = build_in(tmp_path / "t.1.er")
+    build.log["settings"] = {}
+
+    rows = table(capsys, build.write(), "function")
+
+    assert all("faults" not in row for row in rows)
+
+
+def test_records_that_mean_nothing_are_passed_over(shop):
+    for values in ({"counter": 99}, {"kind": 0}, {"counter": MIGRATIONS, "sample": 999}):
+        shop.counted(1 << 60, **values)
+
+    faults, migrations, cycles = counted(Analysis(Experiment(str(shop.write()))))
+
+    assert (faults.sampled, migrations.sampled, cycles.sampled) == (1890, 3 + (1 << 60), 0)
+    divided = migrations.divided(lambda frames, seen: function_of(frames), function_of((NOT_SAMPLED,)))
+    assert divided[function_of((NOT_SAMPLED,))].count == 1 << 60
+
+
+@pytest.mark.parametrize("text", ["nonsense", "", "faults,,", "\0"])
+def test_settings_that_mean_nothing_request_no_counters(text, tmp_path):
+    build = build_in(tmp_path / "t.1.er")
+    build.log["settings"] = {"INTERPOSE_COUNTERS": text.replace("\0", "?")}
+
+    assert counted(Analysis(Experiment(str(build.write())))) == []
