@@ -39,11 +39,13 @@ static bool enter_function(struct line_thread *thread, struct traced_code *known
     next->table = table;
     next->plan = known->plan;
     next->code = code_begin(known->is.code);
+    next->lines = table->lines;
     next->line = &table->lines[spot];
     next->owner = owner;
     next->coroutine = known->coroutine;
     next->greenlet = thread->thread->greenlet;
     lines_push(thread);
+    thread->apart |= begins ? APART_BEGUN : 0;
     return true;
 }
 
@@ -95,7 +97,7 @@ struct line_thread *find_frame(PyThreadState *state, frame *here)
 void come_to_apart(struct line_thread *thread, const struct plan *plan, uint64_t flagged, frame *here)
 {
     if (thread->paused) {
-        lines_go_to(thread, &thread->top->table->lines[flagged & SPOT_NUMBER]);
+        lines_go_to(thread, &thread->top->lines[flagged & SPOT_NUMBER]);
         return;
     }
     count_line(thread, plan, flagged);
@@ -115,4 +117,38 @@ void uncount_line(PyThreadState *state)
         return;
     thread->line->executed--;
     thread->line->back -= thread->line->back > thread->line->executed;
+}
+
+/* Of a function that has just begun nothing has run before its first line: what passed was the interpreter's, for the event. */
+static bool has_just_begun(const struct line_thread *thread)
+{
+    return thread->line == thread->top->lines + ENTRY_SPOT && thread->charged == thread->top->start.ticks;
+}
+
+void line_begins_apart(struct line_thread *thread, uint64_t flagged, frame *here)
+{
+    thread->beyond = 0;
+    thread->apart &= ~(APART_BEGUN | APART_BEYOND);
+    if (!has_just_begun(thread))
+        lines_begin(thread, ticks_now(), ticks_before(flagged));
+    come_to(thread, thread->top->plan, flagged, here);
+    lines_end(thread, ticks_after(flagged));
+}
+
+static void leave_function(struct line_thread *thread, const frame *here)
+{
+    if (LIKELY(thread->top->frame == here)) {
+        thread->beyond = 0;
+        lines_pop(thread);
+    } else if (thread->beyond) {
+        thread->beyond--;
+    }
+}
+
+void function_ends_apart(struct line_thread *thread, frame *here)
+{
+    lines_begin(thread, ticks_now(), lines.costs.end);
+    int64_t after = ticks_after_end(thread->top);
+    leave_function(thread, here);
+    lines_end(thread, after);
 }

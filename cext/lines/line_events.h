@@ -39,22 +39,26 @@ static inline struct line_thread *lines_of(PyThreadState *state)
     return LIKELY(thread && thread->stretch == lines.stretch) ? thread : lines_thread(state);
 }
 
-static inline void leave_function(struct line_thread *thread, const frame *here)
+/* What the quick ways below leave: another thread's clock state, pauses, ends that were not seen. They only make tail calls, so that
+   the quick ways save no registers. */
+void function_ends_apart(struct line_thread *thread, frame *here);
+void line_begins_apart(struct line_thread *thread, uint64_t flagged, frame *here);
+
+static inline int64_t ticks_after_end(const struct line_frame *ended)
 {
-    if (LIKELY(thread->top->frame == here)) {
-        thread->beyond = 0;
-        lines_pop(thread);
-    } else if (thread->beyond) {
-        thread->beyond--;
-    }
+    return lines.costs.call - lines.costs.end + (UNLIKELY(ended->coroutine) ? lines.costs.coroutine : 0);
 }
 
-static inline void function_ends(struct line_thread *thread, const frame *here)
+static inline __attribute__((always_inline)) void function_ends(struct line_thread *thread, frame *here)
 {
-    lines_begin(thread, ticks_now(), lines.costs.end);
-    int64_t after = lines.costs.call - lines.costs.end + (thread->top->coroutine ? lines.costs.coroutine : 0);
-    leave_function(thread, here);
-    lines_end(thread, after);
+    bool is_plain = !thread->apart && thread->top->frame == here;
+    if (UNLIKELY(!is_plain || !lines_begin_plain(thread, lines.costs.end))) {
+        function_ends_apart(thread, here);
+        return;
+    }
+    int64_t after = ticks_after_end(thread->top);
+    lines_pop(thread);
+    lines_end_plain(thread, after);
 }
 
 /* Is the line come to by a loop's way back? Else it is come to from before. */
@@ -68,7 +72,7 @@ static inline bool is_way_back(const struct line_thread *thread, const struct pl
 static inline void count_line(struct line_thread *thread, const struct plan *plan, uint64_t flagged)
 {
     uint32_t spot = (uint32_t)flagged & SPOT_NUMBER;
-    struct line *line = &thread->top->table->lines[spot];
+    struct line *line = &thread->top->lines[spot];
     line->executed++;
     /* CPython 3.12.1 tells a line again where what was called from its middle has returned. */
     if (UNLIKELY(thread->line == line || ((uint32_t)flagged >> SPOT_FLAGS && is_way_back(thread, plan, spot))))
@@ -84,21 +88,16 @@ static inline void come_to(struct line_thread *thread, const struct plan *plan, 
         count_line(thread, plan, flagged);
 }
 
-/* Of a function that has just begun nothing has run before its first line: what passed was the interpreter's, for the event. */
-static inline bool has_just_begun(const struct line_thread *thread)
-{
-    return thread->line == thread->top->table->lines + ENTRY_SPOT && thread->charged == thread->top->start.ticks;
-}
-
 /* `here` is the innermost function. */
-static inline void line_begins(struct line_thread *thread, frame *here)
+static inline __attribute__((always_inline)) void line_begins(struct line_thread *thread, frame *here)
 {
     const struct plan *plan = thread->top->plan;
     size_t unit = (size_t)(frame_place(here) - (const _Py_CODEUNIT *)thread->top->code);
-    thread->beyond = 0;
     uint64_t spot = plan->spot_of[LIKELY(unit < plan->units) ? unit : 0];
-    if (!has_just_begun(thread))
-        lines_begin(thread, ticks_now(), ticks_before(spot));
-    come_to(thread, plan, spot, here);
-    lines_end(thread, ticks_after(spot));
+    if (UNLIKELY(thread->apart || !lines_begin_plain(thread, ticks_before(spot)))) {
+        line_begins_apart(thread, spot, here);
+        return;
+    }
+    count_line(thread, plan, spot);
+    lines_end_plain(thread, ticks_after(spot));
 }

@@ -51,7 +51,8 @@ static PyObject *see_begin(PyObject *const *arguments, bool begins)
             function_begins(thread, known, here, begins);
         lines_end(thread, begins ? 0 : lines.costs.resume);
     }
-    return is_traced ? Py_NewRef(Py_None) : not_again();
+    bool is_told_by_line = is_traced && begins && known->plan && known->plan->begin;
+    return is_traced && !is_told_by_line ? Py_NewRef(Py_None) : not_again();
 }
 
 static PyObject *see_start(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
@@ -95,8 +96,81 @@ static PyObject *see_unwind(PyObject *self, PyObject *const *arguments, size_t c
     Py_RETURN_NONE;
 }
 
-static __attribute__((noinline)) void line_begins_elsewhere(void)
+/* Can the function's lines go to the table that is found first, as its caller's do? */
+static inline bool is_entered_quickly(const struct line_thread *thread, const struct traced_code *known)
 {
+    const struct line_frame *caller = thread->top;
+    return !thread->apart && thread->stretch == lines.stretch && thread->thread->greenlet == caller->greenlet &&
+           known->plan && !known->coroutine && known->tables && line_table_is_of(known->tables, caller->owner) &&
+           lines_have_room(thread);
+}
+
+static inline void push_quickly(struct line_thread *thread, const struct traced_code *known, frame *here, struct line *line)
+{
+    struct line_frame *caller = thread->top, *next = lines_next(thread);
+    next->frame = here;
+    next->table = known->tables;
+    next->plan = known->plan;
+    next->code = code_begin(known->is.code);
+    next->lines = known->tables->lines;
+    next->line = line;
+    next->owner = caller->owner;
+    next->coroutine = 0;
+    next->greenlet = caller->greenlet;
+    lines_push(thread);
+}
+
+/* The first line of a function that begins; false where it is not that simple. */
+static inline bool enter_quickly(struct line_thread *thread, struct traced_code *known, frame *here)
+{
+    if (UNLIKELY(!is_entered_quickly(thread, known)))
+        return false;
+    size_t unit = (size_t)(frame_place(here) - code_begin(known->is.code));
+    if (UNLIKELY(unit != known->plan->begin))
+        return false;
+    uint64_t spot = known->plan->spot_of[unit];
+    struct line *line = &known->tables->lines[(uint32_t)spot & SPOT_NUMBER];
+    if (UNLIKELY(!lines_begin_plain(thread, ticks_before(spot))))
+        return false;
+    push_quickly(thread, known, here, line);
+    known->tables->function->calls++;
+    line->executed++;
+    lines_end_plain(thread, ticks_after(spot));
+    return true;
+}
+
+/* The same where it is not. */
+static bool function_begins_with_line(PyCodeObject *code)
+{
+    PyThreadState *state = running_state();
+    struct traced_code *known = traced_code_known(code);
+    frame *here = frame_running(state);
+    const struct plan *plan = known ? known->plan : NULL;
+    uint32_t unit = (uint32_t)(frame_place(here) - code_begin(code));
+    if (!plan || unit != plan->begin || !lines.on)
+        return false;
+    uint64_t now = ticks_now(), spot = plan->spot_of[unit];
+    struct line_thread *thread = lines_of(state);
+    if (UNLIKELY(!thread))
+        return true;
+    lines_begin(thread, now, ticks_before(spot));
+    function_begins(thread, known, here, true);
+    if (LIKELY(thread->top->frame == here)) {
+        thread->apart &= ~APART_BEGUN;
+        come_to(thread, plan, spot, here);
+    }
+    lines_end(thread, ticks_after(spot));
+    return true;
+}
+
+static __attribute__((noinline)) void line_begins_elsewhere(PyObject *const *arguments)
+{
+    struct line_thread *current = current_lines();
+    struct traced_code *known = traced_code_known((PyCodeObject *)*arguments);
+    if (LIKELY(current && known) && enter_quickly(current, known, frame_running(current->state)))
+        return;
+    if (function_begins_with_line((PyCodeObject *)*arguments))
+        return;
     PyThreadState *state = running_state();
     frame *here = frame_innermost(state);
     struct line_thread *thread = find_frame(state, here);
@@ -106,13 +180,13 @@ static __attribute__((noinline)) void line_begins_elsewhere(void)
 
 static PyObject *see_line(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
-    (void)self, (void)arguments, (void)count, (void)names;
+    (void)self, (void)count, (void)names;
     struct line_thread *thread = current_lines();
     frame *here = LIKELY(thread != NULL) ? frame_running(thread->state) : NULL;
-    if (LIKELY(here && thread->top->frame == here))
+    if (LIKELY(thread && thread->top->frame == here))
         line_begins(thread, here);
     else
-        line_begins_elsewhere();
+        line_begins_elsewhere(arguments);
     Py_RETURN_NONE;
 }
 
@@ -250,6 +324,7 @@ const char *line_events_begin(void)
 
 const char *line_events_end(void)
 {
+    monitor_all(&line_tool, 0); /* before: beginnings that are told no more are told again then */
     observe_no_more();
     monitoring_end(&line_tool);
     return NULL;

@@ -118,6 +118,29 @@ static void find_loops(struct plan *plan, const struct bytecode *code)
         find_level(plan, &plan->loop[index]);
 }
 
+/* --- the beginning */
+
+static bool is_jumped_to(const struct bytecode *code, uint32_t target)
+{
+    for (uint32_t unit = 0; unit < code->units; unit++)
+        if (code->targets[unit] == target || code->handlers[unit] == target)
+            return true;
+    return false;
+}
+
+/* From 3.12 on CPython sends a line event for the instruction directly after RESUME, whatever its line is. Where nothing jumps
+   there, the event that the function begins says nothing more. */
+static void find_beginning(struct plan *plan, const struct bytecode *code)
+{
+    uint32_t unit = 0;
+    while (unit < code->units && code->opcodes[unit] != RESUME)
+        unit++;
+    unit++;
+    if (HAS_MONITORING && unit < code->units && code->lines[unit] >= 0 && !is_line_untold(code, unit) &&
+        !is_jumped_to(code, unit))
+        plan->begin = unit;
+}
+
 /* --- the plan */
 
 static void add_flags(struct plan *plan)
@@ -159,6 +182,7 @@ static struct plan *plan_bytecode(const struct bytecode *code, int first_line)
     find_spots(plan, code, first_line);
     find_loops(plan, code);
     add_flags(plan);
+    find_beginning(plan, code);
     plan_add_costs(plan, code, first_line);
     return plan;
 }

@@ -65,6 +65,7 @@ struct plan {
     uint32_t entries_by_branch; /* there are loops whose body is first come to by a branch within its line */
     uint32_t has_untold; /* there are such spots */
     uint32_t ways_back_in_line; /* there are jumps back to the same line */
+    uint32_t begin; /* the instruction whose line event says that the function begins, and nothing else; 0: none */
     struct spot *spot;
     struct planned_loop *loop;
     uint64_t spot_of[]; /* by instruction: the spot, above it its flags, above these its ticks */

@@ -129,7 +129,9 @@ uint64_t kernel_ns(void)
 void look_if_paused(struct line_thread *thread)
 {
     thread->paused = recorder_paused();
-    thread->apart = thread->paused || recorder.tell_line;
+    thread->apart &= APART_BEGUN | APART_BEYOND;
+    thread->apart |= thread->paused || recorder.tell_line ? APART_TOLD : 0;
+    thread->apart |= ticks_are_counted ? 0 : APART_UNCOUNTED;
 }
 
 static bool enter(struct line_thread *thread, void *state)
@@ -139,7 +141,7 @@ static bool enter(struct line_thread *thread, void *state)
     thread->state = state;
     if (!find_outside(thread, owner))
         return false;
-    *thread->frames = (struct line_frame){.table = thread->outside, .owner = owner};
+    *thread->frames = (struct line_frame){.table = thread->outside, .lines = thread->outside->lines, .owner = owner};
     thread->top = thread->frames;
     lines_go_to(thread, thread->outside->lines);
     thread->beyond = 0;
@@ -184,6 +186,7 @@ struct line_thread *lines_thread(void *state)
 void lines_count_beyond(struct line_thread *thread)
 {
     thread->beyond++;
+    thread->apart |= APART_BEYOND;
     if (stretch_record())
         stretch_record()->beyond++;
 }

@@ -42,7 +42,8 @@ struct line_frame {
     struct line_table *table;
     const void *plan;  /* how its code's instructions are lines */
     const void *code;  /* where these begin */
-    struct line *line; /* that its time goes to */
+    struct line *line; /* that its time goes to, where it is not the innermost */
+    struct line *lines; /* of the table */
     struct line_sums start;  /* of the thread, when it began or went on */
     struct line_sums caller; /* of the calling line, then */
     uint32_t owner;    /* of what it calls */
@@ -50,31 +51,40 @@ struct line_frame {
     uint32_t greenlet; /* the task of the greenlet that it runs in, or 0 */
 };
 
+/* Why an event takes more than the quick way. */
+enum {
+    APART_TOLD = 1,      /* recording is paused, or lines are events */
+    APART_BEGUN = 2,     /* a function has begun by an event of its own: its first line comes */
+    APART_BEYOND = 4,    /* calls are too deep */
+    APART_UNCOUNTED = 8, /* ticks are not the processor's counter */
+};
+
+/* Of each thread; what each event needs comes first, in two cache lines. */
 struct line_thread {
     struct line_frame *top; /* the innermost; the first of all stands for what is outside of all functions */
-    struct line *line;      /* top->line */
+    struct line *line;      /* that its time goes to; the other functions' stand in their frames */
     uint64_t since;         /* the end of the last event */
     int64_t cost;           /* what the interpreter takes for that one from then on */
-    int64_t event_ticks;    /* taken off what was charged, for all events */
     uint64_t charged;       /* all ticks that lines were charged: a clock that stands still while recording takes its time */
-    uint64_t off;           /* ticks that the thread was not on a processor */
-    uint64_t charged_off;   /* of these what lines were charged */
-    uint64_t own_off;       /* and what was while recording took its time */
+    int64_t event_ticks;    /* taken off what was charged, for all events */
     uint64_t sure_until;    /* from then on the clock is asked again */
     volatile uint64_t *word; /* the clock's witness, and what it holds as long as the thread stays where it is */
     uint64_t mark;
     struct clock *clock;
+    void *state;            /* the interpreter's, of this thread */
+    uint32_t generation;    /* the clock's, when it was asked last */
+    uint32_t apart;         /* a line takes more than to count it: recording is paused, or lines are events */
+    uint32_t beyond;        /* calls in progress that are too deep to be recorded */
+    uint32_t stretch;       /* in which it began */
+    uint32_t paused;        /* nothing is counted or charged */
+    uint32_t depth;         /* frames that there is room for */
+    uint64_t off;           /* ticks that the thread was not on a processor */
+    uint64_t charged_off;   /* of these what lines were charged */
+    uint64_t own_off;       /* and what was while recording took its time */
     uint64_t counted;       /* until when its time is in what is said of it as a whole */
     uint64_t sync_ticks;    /* when the clock was asked last, what was charged then, and what it said */
     uint64_t sync_charged;
     uint64_t sync_wall_ns, sync_cpu_ns;
-    uint32_t generation;    /* the clock's, then */
-    uint32_t stretch;       /* in which it began */
-    void *state;            /* the interpreter's, of this thread */
-    uint32_t paused;        /* nothing is counted or charged */
-    uint32_t apart;         /* a line takes more than to count it: recording is paused, or lines are events */
-    uint32_t beyond;        /* calls in progress that are too deep to be recorded */
-    uint32_t depth;         /* frames that there is room for */
     uint64_t system_ns;     /* the thread's time in the kernel at the last event, where that is asked for */
     struct thread *thread;
     struct line_thread *next;
@@ -161,10 +171,11 @@ VISIBLE void lines_settle(struct line_thread *thread, uint64_t now, int64_t cost
 /* Tables are made in ordinary memory meanwhile, for calibration. */
 VISIBLE void lines_rehearse(bool on);
 
+/* Did the thread stay on its processor until now, and nobody say anything? */
 static inline bool line_clock_is_sure(const struct line_thread *thread, uint64_t now)
 {
     return LIKELY(now < thread->sure_until && *thread->word == thread->mark &&
-                  thread->clock->generation == thread->generation);
+                  thread->clock->generation == thread->generation && said_from_outside() == recorder.heeded);
 }
 
 /* What passed until now since the last event goes to the current line, less what the interpreter took for that one and for this,
@@ -182,10 +193,20 @@ static inline int64_t lines_add(struct line_thread *thread, uint64_t now, int64_
 /* An event begins, for which the interpreter took so much until now: charge the time. It must end with lines_end. */
 static inline void lines_begin(struct line_thread *thread, uint64_t now, int64_t cost)
 {
-    if (UNLIKELY(!line_clock_is_sure(thread, now) || said_from_outside() != recorder.heeded))
+    if (UNLIKELY(!line_clock_is_sure(thread, now)))
         lines_settle(thread, now, cost);
     else
         lines_add(thread, now, cost);
+}
+
+/* An event begins, where ticks are known to be counted; false where the clock has to be asked, and nothing is charged. */
+static inline bool lines_begin_plain(struct line_thread *thread, int64_t cost)
+{
+    uint64_t now = ticks_counter();
+    bool is_sure = line_clock_is_sure(thread, now);
+    if (LIKELY(is_sure))
+        lines_add(thread, now, cost);
+    return is_sure;
 }
 
 /* An event ends: what passed since it began is recording's own, and so is what the interpreter takes for it from now on. */
@@ -195,10 +216,17 @@ static inline void lines_end(struct line_thread *thread, int64_t cost)
     thread->cost = cost;
 }
 
+/* The same where ticks are known to be counted. */
+static inline void lines_end_plain(struct line_thread *thread, int64_t cost)
+{
+    thread->since = ticks_counter();
+    thread->cost = cost;
+}
+
 /* From now on the thread's time goes to this line. */
 static inline void lines_go_to(struct line_thread *thread, struct line *line)
 {
-    thread->top->line = thread->line = line;
+    thread->line = line;
 }
 
 static inline bool lines_have_room(const struct line_thread *thread)
@@ -231,10 +259,11 @@ static inline struct line_sums sums_since(struct line_sums now, struct line_sums
 static inline void lines_push(struct line_thread *thread)
 {
     struct line_frame *caller = thread->top, *callee = lines_next(thread);
-    caller->table->waiting[caller->line - caller->table->lines]++;
+    caller->line = thread->line;
+    if (caller->table->waiting[caller->line - caller->lines]++ == 0)
+        callee->caller = sums_of_line(caller->line);
     callee->table->active++;
     callee->start = sums_of_thread(thread);
-    callee->caller = sums_of_line(caller->line);
     thread->top = callee;
     thread->line = callee->line;
 }
@@ -262,7 +291,7 @@ static inline void lines_pop(struct line_thread *thread)
     struct line_sums passed = sums_since(sums_of_thread(thread), callee->start);
     if (--callee->table->active == 0)
         lines_add_inclusive(callee->table->function, passed);
-    if (--caller->table->waiting[caller->line - caller->table->lines] == 0)
+    if (--caller->table->waiting[caller->line - caller->lines] == 0)
         lines_add_inner(caller->line, callee, passed);
     thread->top = caller;
     thread->line = caller->line;
