@@ -39,8 +39,8 @@ static inline struct line_thread *lines_of(PyThreadState *state)
     return LIKELY(thread && thread->stretch == lines.stretch) ? thread : lines_thread(state);
 }
 
-/* What the quick ways below leave: another thread's clock state, pauses, ends that were not seen. They only make tail calls, so that
-   the quick ways save no registers. */
+/* What the quick ways below leave to be done: where the clock is to be asked again, where recording is paused, lines as events, ends that
+   were not seen. They are called last, so that the quick ways save no registers. */
 void function_ends_apart(struct line_thread *thread, frame *here);
 void line_begins_apart(struct line_thread *thread, uint64_t flagged, frame *here);
 
