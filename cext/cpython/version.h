@@ -3,6 +3,7 @@
 
        UNSUPPORTED                what of a version that is not known yet is recorded alone, in words; else NULL
        running_state()            the calling thread's state, or NULL
+       RUNNING_STATE_IS_OWN       is that so for a thread that does not have the lock, too? Else it is then the state of whoever has it
        frame_running(state)       the frame that runs, where it is known to be Python code
        frame_code(frame)          its code object
        frame_place(frame)         the instruction being executed

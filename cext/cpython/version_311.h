@@ -7,6 +7,7 @@
 
 #define LOCK_OF(interpreter) (&(interpreter)->runtime->ceval.gil)
 
+#define RUNNING_STATE_IS_OWN 0
 #define VISITS_OBJECTS 0
 #define HAS_PYTHONS_BUFFERS 0
 #define FRAME_NO_CODE 256 /* no owner */

@@ -1,6 +1,7 @@
 /* What CPython 3.12 and all later versions have alike (cpython/version.h). */
 #pragma once
 
+#define RUNNING_STATE_IS_OWN 1
 #define VISITS_OBJECTS 1
 #define FRAME_ENTRY 0
 #define HAS_PYTHONS_BUFFERS 1

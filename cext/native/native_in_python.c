@@ -35,8 +35,12 @@ struct thread *native_host_thread(void)
 static uint32_t stack_in_python(struct thread *thread)
 {
     uint32_t depth = thread->record->fields.depth;
-    PyThreadState *own = own_state();
-    bool has_lock = own && own == running_state();
+    PyThreadState *own = RUNNING_STATE_IS_OWN ? recorded_state() : NULL;
+    bool has_lock = own;
+    if (!own) {
+        own = own_state();
+        has_lock = own && own == running_state();
+    }
     if (!has_lock && depth && depth <= OPEN_CALLS && !is_told_by_program(thread->record->open[depth - 1].intrinsic))
         return thread->record->open[depth - 1].stack;
     frame *frame = own ? frame_innermost(own) : NULL;

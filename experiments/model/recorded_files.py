@@ -144,6 +144,8 @@ class RecordedFiles:
 
     def _with_number(self, number: int, table_of: Callable[[Self], Table | None]) -> Table | None:
         """The table of this process or of one that forked it that has `number`: a child's numbers go on."""
+        if self.parent is None:
+            return table_of(self)
         for process in self.forked_from():
             table = table_of(process)
             if table is None or number >= table.first:
