@@ -80,11 +80,14 @@ static bool has_frame(const struct sampled_process *process, const char *state)
     return frame && (!layout->thread_steps || (read_word(process, frame + layout->step_frame, &frame) && frame));
 }
 
-/* A thread that runs in several interpreters has a state in each: the newest interpreter that has a frame is the one to look at.
+/* A state that is made for a thread which has not begun has no thread number yet. To the kernel 0 is the monitor itself.
+
+   A thread that runs in several interpreters has a state in each: the newest interpreter that has a frame is the one to look at.
    Newer ones are noted first, and run what older ones have called. */
 static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
 {
-    struct sampled_thread *thread = thread_of(process, (uint32_t)word_at(state, STATE_BYTES, process->layout.thread_tid));
+    uint32_t tid = (uint32_t)word_at(state, STATE_BYTES, process->layout.thread_tid);
+    struct sampled_thread *thread = tid ? thread_of(process, tid) : NULL;
     if (!thread)
         return;
     process->has_states_of_one = process->has_states_of_one || thread->is_seen;
