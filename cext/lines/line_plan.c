@@ -128,15 +128,15 @@ static bool is_jumped_to(const struct bytecode *code, uint32_t target)
     return false;
 }
 
-/* From 3.12 on CPython sends a line event for the instruction directly after RESUME, whatever its line is. Where nothing jumps
-   there, the event that the function begins says nothing more. */
+/* Where a line event comes for the instruction directly after RESUME, whatever its line is, and nothing jumps there, the event that
+   the function begins says nothing more. */
 static void find_beginning(struct plan *plan, const struct bytecode *code)
 {
     uint32_t unit = 0;
     while (unit < code->units && code->opcodes[unit] != RESUME)
         unit++;
     unit++;
-    if (HAS_MONITORING && unit < code->units && code->lines[unit] >= 0 && !is_line_untold(code, unit) &&
+    if (LINE_TELLS_BEGINNING && unit < code->units && code->lines[unit] >= 0 && !is_line_untold(code, unit) &&
         !is_jumped_to(code, unit))
         plan->begin = unit;
 }
