@@ -92,7 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"refresh every SECONDS (default: {FOLLOWED_EACH_S:g}) until the program has ended",
     )
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; in text one more row sums the others")
+    parser.add_argument(
+        "--limit", type=positive, metavar="N", help="at most N rows; in text one more row sums the others"
+    )
     parser.add_argument(
         "--unscaled",
         action="store_true",
