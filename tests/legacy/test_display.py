@@ -38,11 +38,13 @@ def test_what_was_made_is_recorded_or_dropped(traced, interpose):
     assert found == figures(done.experiment)
     assert found["events made"] == found["events recorded"] + found["events dropped"] > 40_000
     assert found["events dropped because full"] == found["events dropped"] > 20_000
-    assert found["pool size"] == found["in use"] == found["largest in use"] == 1 << 20
-    assert found["blocks"] == 17  # and the one that was being written
+    assert found["pool size"] == found["largest in use"] == 1 << 20
     assert found["records"] == 88 * found["events recorded"]
-    assert found["on disk, compressed"] is None
-    assert found["monitor's process"] is found["paused now"] is None
+    if found["in use"]:  # else a monitor came when it was full, and has taken the blocks out
+        assert found["in use"] == 1 << 20
+        assert found["blocks"] == 17  # and the one that was being written
+        assert found["on disk, compressed"] is found["monitor's process"] is None
+    assert found["paused now"] is None
 
 
 def test_what_the_page_says_is_shown_to_people(interpose, tmp_path):
