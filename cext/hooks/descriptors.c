@@ -201,13 +201,11 @@ uint32_t descriptor_connects(int number, const struct sockaddr_storage *address,
     if (!known || known->kind != KIND_net)
         return 0;
     struct descriptor now = *known;
-    uint32_t name = now.role == ROLE_CLIENT ? now.name : intern_address(address, bytes);
-    if (name && now.role != ROLE_CLIENT) {
-        now.name = name;
-        now.role = ROLE_CLIENT;
+    now.name = intern_address(address, bytes);
+    now.role = ROLE_CLIENT;
+    if (now.name)
         put(known, &now);
-    }
-    return name;
+    return now.name;
 }
 
 void descriptor_set(int number, struct descriptor known)

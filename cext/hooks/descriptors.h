@@ -57,8 +57,8 @@ void forget_descriptors(void);
 
 void descriptor_forget(int number);
 
-/* A socket is a client's, with the other end at that address: the name that it has from now on. One that is a client's
-   already keeps its name, which may be that of a host. */
+/* A socket is a client's, with the other end at that address: the name that it has from now on, and the result; 0 if the address
+   has none. */
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes);
 
 /* Its type is known without asking the kernel. */

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -418,6 +419,40 @@ int main(int count, char **words)
 
     (process,) = [each for each in done.experiment.processes if each.lineage]
     assert [process.string(event.detail) for event in events_of(process, "libc.read")] == list(map(str, paths))
+
+
+CONNECTS = """
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(int count, char **ports)
+{
+    int end = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (int each = 1; each < count; each++) {
+        address.sin_port = htons(atoi(ports[each]));
+        connect(end, (struct sockaddr *)&address, sizeof address);
+    }
+    return send(end, "x", 1, 0) != 1;
+}
+"""
+
+
+def test_a_socket_has_the_address_that_it_is_connected_to_last(ran, compiler, tmp_path):
+    (tmp_path / "connects.c").write_text(CONNECTS)
+    subprocess.run([compiler, "-o", tmp_path / "connects", tmp_path / "connects.c"], check=True)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as other:
+        other.bind(("127.0.0.1", 0))  # it does not listen
+        refused, there = (each.getsockname()[1] for each in (other, server))
+        done = ran([tmp_path / "connects", str(refused), str(there)])
+
+    assert done.gave[0] == 0
+    (process,) = (each for each in done.experiment.processes if each.lineage)
+    told = [(process.intrinsic(event.intrinsic).name, process.string(event.detail)) for event in events_of(process)]
+    addresses = [f"127.0.0.1:{port}" for port in (refused, there)]
+    assert [detail for name, detail in told if name == "libc.connect"] == addresses
+    assert [detail for name, detail in told if name == "libc.send"] == addresses[1:]
 
 
 def test_streams_are_recorded_if_buffers_above_files_are(ran, data, compiler, tmp_path):
