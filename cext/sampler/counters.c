@@ -2,13 +2,13 @@
 #include "sampler/counters.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "sampler/schedule.h"
 
 /* A process may have few descriptors, and the monitor needs some for its other work. */
 enum { FILES_AT_MOST = 256, TEXT_BYTES = 4096 };
@@ -31,13 +31,6 @@ static void give_back(int *file)
 }
 
 /* --- files of the thread in /proc */
-
-static int open_of_thread(pid_t process, uint32_t tid, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task/%u/%s", (int)process, tid, name);
-    return kept(open(path, O_RDONLY | O_CLOEXEC));
-}
 
 static bool read_text(int file, char text[TEXT_BYTES])
 {
@@ -131,7 +124,7 @@ static int open_counter(struct thread_counters *thread, struct counter counter, 
         return 0;
     if (files_opened >= FILES_AT_MOST)
         return EMFILE;
-    *file = is_fault || is_switch ? open_of_thread(process, tid, is_fault ? "stat" : "status")
+    *file = is_fault || is_switch ? kept(open_of_thread(process, tid, is_fault ? "stat" : "status"))
                                   : open_permitted(counter, (pid_t)tid, &thread->in_user_mode_only[place]);
     return *file >= 0 ? 0 : (is_fault || is_switch) && errno == ENOENT ? ESRCH : errno;
 }

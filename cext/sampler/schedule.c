@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int open_of_thread(pid_t process, uint32_t tid, const char *name)
+int open_of_thread(pid_t process, uint32_t tid, const char *name)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%u/%s", (int)process, tid, name);

@@ -18,6 +18,9 @@ struct schedule_files {
     uint64_t before_ns; /* CPU time that the thread had used when the clock began */
 };
 
+/* A file of the thread in /proc, as `stat`: its descriptor, or -1 with errno set. */
+int open_of_thread(pid_t process, uint32_t tid, const char *name);
+
 struct schedule_files schedule_open(pid_t process, uint32_t tid);
 void schedule_close(struct schedule_files files);
 
