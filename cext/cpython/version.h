@@ -31,7 +31,6 @@
        struct recursive_lock, COUNT_OF_FIRST, plain_lock_fits(lock), is_free_plain(lock), is_free_recursive(lock)  locks, from within
 
        HAS_MONITORING             is there sys.monitoring? Else there are trace functions
-       LINE_TELLS_BEGINNING       is there a line event for the instruction after RESUME at each call, whatever its line is?
        HAS_PYTHONS_BUFFERS        may Python code make a buffer (`__buffer__`)?
        HAS_ENTRY_REFERENCES       can entries of dictionaries be had as new references?
        VISITS_OBJECTS             does the collector show what it tracks?
@@ -43,7 +42,8 @@
                                   where who samples from outside finds frames and tasks (cpython/sampled_layout.c)
 
    and lists: opcodes of jumps that may not be taken, backward alone or not; of what returns; of what ends a statement, beside
-   what all versions have; of what stands behind a jump for the interpreter alone; of a loop's end, where lines are forgotten behind
+   what all versions have; of what stands behind a jump for the interpreter alone; of what a call compiled
+   as a loop does with each value of a generator expression; of a loop's end, where lines are forgotten behind
    it (cpython/bytecode.h); the events that tell of such jumps. */
 #pragma once
 

@@ -32,6 +32,7 @@ static inline bool frame_is_interpreters(const frame *frame)
 
 #define BRANCH_EVENTS(X) X("BRANCH_LEFT") X("BRANCH_RIGHT")
 #define BEHIND_JUMPS(X) X(NOT_TAKEN)
+#define GENERATOR_USES(X) X(TO_BOOL) X(LIST_APPEND) X(SET_ADD)
 #define LOOP_ENDS(X) X(END_FOR) X(POP_ITER)
 #define ENDS_OF_VERSION(X) STORES_SINCE_313(X) X(POP_ITER)
 #define RETURNS(X) X(RETURN_VALUE)

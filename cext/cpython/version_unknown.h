@@ -5,8 +5,6 @@
 #include "cpython/public_since_314.h"
 #include "cpython/version_since_312.h"
 
-#define LINE_TELLS_BEGINNING 0
-
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
 #define UNSUPPORTED "CPython " VERSION_TEXT(PY_MAJOR_VERSION, PY_MINOR_VERSION) " is not supported yet: calls of C functions only"
@@ -132,5 +130,6 @@ static inline bool coroutine_has_ended(const PyObject *coroutine)
 #define RETURNS(X)
 #define ENDS_OF_VERSION(X)
 #define BEHIND_JUMPS(X)
+#define GENERATOR_USES(X)
 #define LOOP_ENDS(X)
 #define BRANCH_EVENTS(X) X("BRANCH_LEFT") X("BRANCH_RIGHT")

@@ -30,4 +30,5 @@ static inline PyObject *frame_generator(frame *frame)
 
 #define BRANCH_EVENTS(X) X("BRANCH")
 #define BEHIND_JUMPS(X)
+#define GENERATOR_USES(X)
 #define LOOP_ENDS(X)

@@ -107,11 +107,41 @@ static bool is_of_loop(const struct bytecode *code, uint32_t unit)
     return code->targets[unit] < unit && !bytecode_reaches(code, unit, code->targets[unit]);
 }
 
+static bool uses_at_once(uint8_t opcode)
+{
+    switch (opcode) {
+    GENERATOR_USES(CASE)
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The compiler's loop over the generator expression in `any(x for x in values)`, which gives what it yields no name: its passes are
+   those of the generator expression. */
+static bool is_compilers(const struct bytecode *code, uint32_t head)
+{
+    while (code->opcodes[head] == EXTENDED_ARG && head + 1 < code->units)
+        head++;
+    uint32_t body = next_instruction(code, head);
+    return code->opcodes[head] == FOR_ITER && body < code->units && uses_at_once(code->opcodes[body]);
+}
+
+static void drop_compilers(struct plan *plan, const struct bytecode *code)
+{
+    uint32_t found = plan->loops;
+    plan->loops = 0;
+    for (uint32_t index = 0; index < found; index++)
+        if (!is_compilers(code, plan->loop[index].target))
+            plan->loop[plan->loops++] = plan->loop[index];
+}
+
 static void find_loops(struct plan *plan, const struct bytecode *code)
 {
     for (uint32_t unit = 0; unit < code->units; unit++)
         if (is_of_loop(code, unit))
             add_way_back(plan, code, unit, code->targets[unit]);
+    drop_compilers(plan, code);
     for (uint32_t index = 0; index < plan->loops; index++)
         find_body(plan, code, &plan->loop[index]);
     for (uint32_t index = 0; index < plan->loops; index++)
@@ -128,16 +158,16 @@ static bool is_jumped_to(const struct bytecode *code, uint32_t target)
     return false;
 }
 
-/* Where a line event comes for the instruction directly after RESUME, whatever its line is, and nothing jumps there, the event that
-   the function begins says nothing more. */
+/* Where the instruction directly after RESUME begins a line of its own, and nothing jumps there, its line event says that the function
+   begins. One that shares RESUME's line (a lambda, a generator expression) has no such event once RESUME is specialised. */
 static void find_beginning(struct plan *plan, const struct bytecode *code)
 {
     uint32_t unit = 0;
     while (unit < code->units && code->opcodes[unit] != RESUME)
         unit++;
     unit++;
-    if (LINE_TELLS_BEGINNING && unit < code->units && code->lines[unit] >= 0 && !is_line_untold(code, unit) &&
-        !is_jumped_to(code, unit))
+    if (HAS_MONITORING && unit < code->units && code->lines[unit] >= 0 && code->lines[unit] != code->lines[unit - 1] &&
+        !is_line_untold(code, unit) && !is_jumped_to(code, unit))
         plan->begin = unit;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
@@ -66,6 +67,52 @@ def test_each_line_is_counted_as_the_interpreter_comes_to_it_and_as_one_reads_it
     assert found[5] == (0, 1)
     assert {number: found[number][1] for number in (6, 7, 8, 9, 10, 12)} == {6: 1, 7: 1, 8: 1, 9: 5, 10: 20, 12: 4}
     assert {number: found[number][0] for number in (8, 9, 10, 12)} == {8: 6, 9: 25, 10: 20, 12: 4}
+
+
+ONE_LINERS = """
+import sys
+
+def one(x): return x + 1
+least = lambda x: -x
+
+def many(values):
+    total = sum(value for value in values if value)
+    return total + sum(map(lambda value: one(value), values))
+
+counts = {}
+
+def trace(frame, event, argument):
+    if event == "line":
+        key = f"{frame.f_code.co_qualname.removesuffix('.<locals>.<genexpr>')} {frame.f_lineno}"
+        counts[key] = counts.get(key, 0) + 1
+    return trace
+
+def work():
+    for _ in range(50):
+        many(range(7))
+        min(range(3), key=least)
+
+if "traced" in sys.argv:
+    sys.settrace(trace)
+work()
+sys.settrace(None)
+print(sorted(counts.items()))
+"""
+
+
+def test_functions_of_one_line_are_counted_at_each_call(traced):
+    """As a trace function counts them; the interpreter specialises their beginning after some calls."""
+    expected = dict(ast.literal_eval(traced(ONE_LINERS, "traced", INTERPOSE="0").stdout))
+
+    done = traced(ONE_LINERS, INTERPOSE="lines")
+
+    found = {
+        f"{row.place.function} {row.line}": row.figures.executed
+        for row in line_trace(done.experiment).lines
+        if row.figures.executed and row.place.function not in ("<module>", "trace")
+    }
+    assert found == expected
+    assert (found["one 4"], found["many.<locals>.<lambda> 9"]) == (350, 350)
 
 
 def test_what_a_library_makes_of_texts_is_the_librarys(traced):
@@ -162,6 +209,14 @@ def test_nested_comprehensions_are_levels_of_their_line(traced):
     done = traced("[[j for j in range(4)] for i in range(5)]", INTERPOSE="lines")
 
     assert line(done, "<module>", 1).loops == {1: 5, 2: 20}
+
+
+@pytest.mark.parametrize("call", ["all(1", "any(0", "tuple(1", "list(1", "set(1", "max(1"])
+def test_a_call_on_a_generator_expression_has_the_passes_of_that_alone(traced, call):
+    """Some versions compile some of these calls as a loop."""
+    done = traced(f"def work(values):\n    return {call} for value in values)\n\nwork([5, 6])\n", INTERPOSE="lines")
+
+    assert line(done, "work", 2).loops == {1: 2}
 
 
 def test_what_a_function_takes_is_of_its_lines_and_of_those_that_call_it(traced):

@@ -20,7 +20,8 @@ COUNTED = Path(__file__).with_name("counted_by_ast.py").read_text()
 
 def rows_of(done: Traced, module: str) -> list[Line]:
     rows = line_trace(done.experiment).lines
-    return [row for row in rows if row.place.module == module and row.place.file.endswith(f"{module}.py")]
+    files = (f"/{module}.py", f"/{module}/__init__.py")
+    return [row for row in rows if row.place.module == module and row.place.file.endswith(files)]
 
 
 def entered(rows: list[Line]) -> Counter[int]:
