@@ -354,11 +354,12 @@ def test_a_wait_that_a_signal_ends_is_an_error_and_makes_no_holder(traced):
         def stop(number, frame):
             raise Enough
         signal.signal(signal.SIGALRM, stop)
-        lock, ready = threading.Lock(), threading.Event()
+        lock, ready, stopped = threading.Lock(), threading.Event(), threading.Event()
         def hold():
             with lock:  # taken
                 ready.set()
-                time.sleep(0.3)
+                stopped.wait()
+                time.sleep(0.1)
         threading.Thread(target=hold).start()
         ready.wait()
         signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -367,6 +368,7 @@ def test_a_wait_that_a_signal_ends_is_an_error_and_makes_no_holder(traced):
             lock.acquire()
         except Enough:
             print(time.monotonic_ns() - begun_ns)
+        stopped.set()
         with lock:
             print("taken")
     """)
