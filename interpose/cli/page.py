@@ -11,7 +11,7 @@ from interpose.analysis.calls.hot_lines import hot_files
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.analysis.profile.rows import WITH_CODE, with_code
+from interpose.analysis.profile.count_rows import WITH_COUNTS, with_code_and_counts
 from interpose.analysis.time.timeline import timeline
 from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
@@ -34,7 +34,7 @@ def write_page(analysis: Analysis, out: TextIO) -> None:
         survey=survey,
         findings=found_in(survey),
         profiles=profiles,
-        code={by: with_code(profiles[by], by) for by in WITH_CODE},
+        code={by: with_code_and_counts(profiles[by], by) for by in WITH_COUNTS if by in profiles},
         transactions=transactions(analysis),
         timeline=timeline(analysis),
         usages=[] if isinstance(experiment, Collection) else list(usages(experiment)),

@@ -11,8 +11,8 @@ from interpose.analysis.calls.calltree import calls_of
 from interpose.analysis.calls.profile import Profile, profile
 from interpose.analysis.lines.line_rows import Trace, line_trace
 from interpose.analysis.lines.line_sources import LineFile, SourcesOfFiles, line_files
+from interpose.analysis.profile.count_rows import WITH_COUNTS, with_code_and_counts
 from interpose.analysis.profile.flame import Flame, flame
-from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.transactions.response_times import Transactions, transactions
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
@@ -48,10 +48,10 @@ class Reading:
         return Reading(Experiment(self.experiment.directory))
 
     def profile(self, by: str) -> Profile:
-        """The profile by `by`, with sampled code where that grouping has it."""
+        """The profile by `by`, with sampled code and what was counted where that grouping has it."""
         if by not in self._profiles:
             made = profile(self._analysis, by)
-            self._profiles[by] = with_code(made, by) if by in WITH_CODE else made
+            self._profiles[by] = with_code_and_counts(made, by) if by in WITH_COUNTS else made
         return self._profiles[by]
 
     def rows(self, step: Step, sort: str | None) -> Table:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from interpose.analysis.profile.counts import counted, not_read
 from interpose.analysis.profile.profiled import NOT_SAMPLED
 from interpose.counters import COUNTERS
 from interpose.experiments.model.experiment import Experiment
+from interpose.view.drilling import Step
+from interpose.view.reading import Reading
 from tests.kernel_counters import EVENTS, is_counted
 
 PAGES = 30_000
@@ -285,3 +288,52 @@ def test_the_variable_alone_is_enough(own_environment, work):
         time.sleep(0.2)
         found = below(Experiment(str(work / "test.1.er")), "faults", "touch")
     assert found > PAGES / 2
+
+
+class Cells(HTMLParser):
+    """The cells of the page's tables, row by row, by the name of the table."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self._rows: list[list[str]] = []
+        self._is_cell = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "table":
+            self._rows = self.tables.setdefault(dict(attributes).get("id") or "", [])
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows[-1].append("")
+        self._is_cell = tag in ("td", "th", "a", "span") and bool(self._rows)
+
+    def handle_endtag(self, tag):
+        self._is_cell = False
+
+    def handle_data(self, data):
+        if self._is_cell:
+            self._rows[-1][-1] += data
+
+
+def column(rows: list[list[str]], title: str) -> list[str]:
+    """What a column has, blank cells aside."""
+    head, *others = rows
+    return [row[head.index(title)] for row in others if row[head.index(title)]]
+
+
+@pytest.mark.parametrize(("by", "option"), [("function", "function"), ("site", "line"), ("thread", "thread")])
+def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose, by, option):
+    _, experiment = record(PROGRAM + "print(json.dumps(measured(touch)))", "--counters", "faults")
+    directory = experiment.directory
+    report = interpose("report", "--by", option, "--format", "json", directory).stdout
+    told = sorted(row["faults"] for row in json.loads(report) if row["faults"] is not None)
+
+    page = Cells(interpose("report", "--format", "html", directory).stdout).tables[f"table-{by}"]
+    view = Reading(Experiment(directory)).rows(Step(by), None)
+
+    assert sum(told) > PAGES
+    assert sorted(int(cell.lstrip("~").replace(",", "")) for cell in column(page, "faults")) == told
+    (faults,) = [each for each in view.columns if each.title == "faults"]
+    assert sorted(int(text.lstrip("~").replace(",", "")) for text in map(faults.show, view.rows) if text) == told

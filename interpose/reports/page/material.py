@@ -18,8 +18,8 @@ from interpose.legacy.programs import Program
 
 @dataclass(frozen=True)
 class Material:
-    """The data of the page. `profiles` are by grouping; `code` are those that include sampled code; `now_s` is the
-    present calendar time."""
+    """The data of the page. `profiles` are by grouping; `code` are those that include sampled code and what
+    was counted; `now_s` is the present calendar time."""
 
     survey: Survey
     findings: Sequence[Finding]

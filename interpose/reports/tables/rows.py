@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from interpose.analysis.calls.groupings import COUNTED, WHOLES
@@ -15,6 +16,7 @@ from interpose.analysis.profile.balance import Code
 from interpose.analysis.profile.margin import sums_of
 from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
+from interpose.reports.formats.counts import count_shown, counter_title, counters_of
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
 from interpose.reports.formats.units import Scale, count, margin_of_samples, margin_percent, percent, scale_for
@@ -49,7 +51,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
-    counters = _counters(profile.rows)
+    counters = counters_of(profile.rows)
     count_margins = tuple(f"{name}_margin" for name in counters) if code else ()
     return Table(
         names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code, *counters, *count_margins),
@@ -73,11 +75,6 @@ def _margins(row: Row) -> tuple[int | None, int | None]:
     return (round(row.margin.calls), round(row.margin.self_wall_ns)) if row.margin else (None, None)
 
 
-def _counters(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The counters of the rows."""
-    return tuple(dict.fromkeys(name for row in rows for name in row.counts))
-
-
 def _counts(row: Row, counters: Iterable[str], with_margins: bool) -> dict[str, int | None]:
     """What each counter counted, and how far that may be off; None where it is not known."""
     found: dict[str, int | None] = {}
@@ -87,16 +84,6 @@ def _counts(row: Row, counters: Iterable[str], with_margins: bool) -> dict[str, 
         if with_margins:
             found[f"{name}_margin"] = round(count.margin) if count else None
     return found
-
-
-def _count_column(name: str) -> Column:
-    """What a counter counted; `~` before what samples divide."""
-
-    def show(row: Row) -> str:
-        found = row.counts.get(name)
-        return f"{'~' if found.margin else ''}{found.count:,}" if found else ""
-
-    return Column(name.replace("_", " "), show)
 
 
 def _of_code(row: Row) -> dict[str, Any]:
@@ -264,7 +251,9 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
     if any(row.sums.rows for row in profile.rows):
         columns.append(Column("rows", lambda row: _count(row.sums.rows, row), optional=True))
-    columns += map(_count_column, _counters(profile.rows))
+    columns += [
+        Column(counter_title(counter), partial(count_shown, counter=counter)) for counter in counters_of(profile.rows)
+    ]
     if by == "kind":
         columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
     elif any(row.passed for row in profile.rows):
