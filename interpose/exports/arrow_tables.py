@@ -12,13 +12,15 @@ from typing import Any
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
+from interpose.analysis.profile.counts import Seen, counted
+from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, innermost
 from interpose.analysis.recording.lineage import tree, walk
 from interpose.analysis.time.usage import usages
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.stacks import UNKNOWN_SITE
+from interpose.experiments.model.stacks import UNKNOWN_SITE, Site
 from interpose.exports.event_columns import EventColumns
 from interpose.exports.optional import optional
 from interpose.exports.single_events import LaneNames, blocks_of
@@ -48,7 +50,8 @@ def small_tables(analysis: Analysis) -> dict[str, Any]:
         "transactions": transactions_table(transactions(analysis)),
         "usage": overview_table(experiment, usages(experiment)),
     }
-    return {"spans": _spans(experiment), **{name: _arrow(each) for name, each in made.items()}}
+    tables = {name: _arrow(each) for name, each in made.items()}
+    return {"spans": _spans(experiment), "counters": _counters(analysis)} | tables
 
 
 def _spans(experiment: Experiment) -> Any:
@@ -61,6 +64,24 @@ def _spans(experiment: Experiment) -> Any:
         for call, each in _spans_of(process)
     ]
     return pyarrow.Table.from_pylist(rows, pyarrow.schema(columns))
+
+
+def _counters(analysis: Analysis) -> Any:
+    """What was counted besides time, by thread and line; `margin` is 0 where the kernel itself counted it."""
+    texts, numbers = ("process", "counter", "file", "function"), ("thread", "tid", "line", "count", "margin")
+    columns = [*((name, pyarrow.string()) for name in texts), *((name, pyarrow.uint64()) for name in numbers)]
+    rows = [
+        (each.process.place, each.name, site.file, site.function)
+        + (thread or None, tid or None, site.line or None, count.count, round(count.margin))
+        for each in counted(analysis)
+        for (thread, tid, site), count in each.divided(_by_thread_and_line, (0, 0, NOT_SAMPLED)).items()
+    ]
+    named = [dict(zip((*texts, *numbers), row, strict=True)) for row in rows]
+    return pyarrow.Table.from_pylist(named, pyarrow.schema(columns))
+
+
+def _by_thread_and_line(frames: Frames, seen: Seen) -> tuple[int, int, Site]:
+    return seen.thread, seen.tid, innermost(frames)
 
 
 def _spans_of(process: Process) -> Iterator[tuple[tuple[int, int], tuple[str, str, str]]]:

@@ -337,3 +337,16 @@ def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose
     assert sorted(int(cell.lstrip("~").replace(",", "")) for cell in column(page, "faults")) == told
     (faults,) = [each for each in view.columns if each.title == "faults"]
     assert sorted(int(text.lstrip("~").replace(",", "")) for text in map(faults.show, view.rows) if text) == told
+
+
+def test_sql_has_the_counters_of_threads_and_lines(record, interpose):
+    pytest.importorskip("duckdb")
+    told, experiment = record(PROGRAM + "print(json.dumps(measured(touch)))", "--counters", "faults")
+    query = "select function, tid, sum(count) as faults from counters where counter = 'faults' group by all"
+
+    rows = json.loads(interpose("sql", query, experiment.directory, "--format", "json").stdout)
+
+    (faults,) = counted(Analysis(experiment))
+    assert sum(row["faults"] for row in rows) == faults.total
+    touched = sum(row["faults"] for row in rows if row["function"] == "touch" and row["tid"] == told["tid"])
+    assert touched == pytest.approx(PAGES, rel=0.5)
