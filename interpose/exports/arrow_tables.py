@@ -71,8 +71,10 @@ def _counters(analysis: Analysis) -> Any:
     texts, numbers = ("process", "counter", "file", "function"), ("thread", "tid", "line", "count", "margin")
     columns = [*((name, pyarrow.string()) for name in texts), *((name, pyarrow.uint64()) for name in numbers)]
     rows = [
-        (each.process.place, each.name, site.file, site.function)
-        + (thread or None, tid or None, site.line or None, count.count, round(count.margin))
+        (
+            *(each.process.place, each.name, site.file, site.function),
+            *(thread or None, tid or None, site.line or None, count.count, round(count.margin)),
+        )
         for each in counted(analysis)
         for (thread, tid, site), count in each.divided(_by_thread_and_line, (0, 0, NOT_SAMPLED)).items()
     ]
