@@ -60,6 +60,19 @@ def test_only_the_last_seconds_count(tmp_path):
     assert found.threads == 1
 
 
+def test_a_thread_with_calls_and_samples_counts_once(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    query, stack = build.intrinsic("sqlite3.Cursor.execute", "db"), build.sampled_stack(("app.py", 3, "view"))
+    for tid, number in ((4711, 1), (4712, 0), (4713, 0)):  # the second has calls, too; the third has none
+        build.thread_sample(START_NS + 500 * MS, cpu_ns=8 * MS, stack=stack, thread=number, tid=tid)
+    build.block([event(thread * 100 * MS, 20 * MS, 16 * MS, thread=thread, intrinsic=query) for thread in (1, 2)])
+    for tid in (4711, 4712):
+        build.thread(end_ns=START_NS + SECOND, end_cpu_ns=16 * MS, tid=tid, main=tid == 4711, recorded=1, made=1)
+    build.ended(SECOND, 32 * MS)
+
+    assert last_seconds(Experiment(str(build.write())), 2 * SECOND).threads == 3
+
+
 def test_threads_that_live_for_a_sample_count_and_requests_leave_their_cpu_time_to_functions(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     request = build.intrinsic("flask.Flask.wsgi_app", "logic")

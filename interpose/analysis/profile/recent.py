@@ -75,6 +75,7 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
     sampled, containers = Sampled(process), numbers_of(process, CONTAINERS)
     since_ns, counted_ns = seconds.until_ns - seconds.length_ns, dict[int, int]()
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
+    numbers = {thread.record.tid: thread.number for thread in process.threads}
     functions: dict[tuple[int, str, str], Recent] = {}
     for sample in sampled.samples():
         if sample.state != RUNS:
@@ -87,7 +88,8 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
         if sample.last_ns < since_ns or not is_code(sample, containers):
             continue
         site = next(sampled.frames(sample.stack), NOT_READABLE) if sample.stack else NO_PYTHON
-        key = sample.tid, site.function, site.file
+        thread = sample.thread or numbers.get(sample.tid) or -sample.tid  # some threads have no calls, so no number
+        key = thread, site.function, site.file
         row = functions.setdefault(key, Recent(CODE, site.function, site))
         row.cpu_ns += min(used_ns, seconds.length_ns)
         row.samples += sample.samples
