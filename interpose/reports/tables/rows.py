@@ -30,7 +30,7 @@ LABELS = {
     **{by: (by,) for by in WHOLES},
     "thread": ("thread", "process"),
 }
-ABOUT = ("statement", "file")
+ABOUT = {"statement": "db", "file": "file"}  # each with the kind of its calls
 COUNTING_PASSED = ("kind", *WHOLES)
 NUMBERS = ("calls", "errors", "wall_ns", "cpu_ns", "self_wall_ns", "self_cpu_ns", "bytes", "rows")
 # Of functions and lines.
@@ -170,21 +170,26 @@ def _values(row: Row, labels: Sequence[str]) -> dict[str, Any]:
 def _name_columns(profile: Profile, by: str, places: Places) -> list[Column]:
     if by == "kind":
         return [Column("kind", lambda row: clean(row.kind or ""), right=False)]
-    is_named = by in WHOLES  # closing rows are then identified by their kind, after their labels
-    kind = Column("kind", lambda row: clean(row.kind or "") if row.is_of_calls or is_named else "", right=False)
+    kind = Column("kind", lambda row: clean(row.kind or ""), right=False)
     told = [kind] if by == "intrinsic" or _kinds_tell_rows_apart(profile) else []
     if by in WHOLES:
         first, *others = LABELS[by]
         named = Column(first, lambda row: clean(row.labels.get(first) or row.kind or ""), right=False)
         return [named, *map(_label_column, others), kind]
     if by in ABOUT:
-        return [Column("kind", lambda row: clean(row.kind or ""), right=False), _label_column(by)]
-    intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or row.kind or "")
+        return [kind, replace(_label_column(by), show=lambda row: _about(row, by))]
+    intrinsic = _ending_column("intrinsic", lambda row: row.intrinsic or ("" if told else row.kind) or "")
     if by == "intrinsic":
         return [*told, intrinsic]
     if by == "detail":
         return [*told, intrinsic, _label_column("detail")]
     return [*told, intrinsic, *_place_columns(by, places)]
+
+
+def _about(row: Row, by: str) -> str:
+    """The statement or file of a row; calls of that kind may have none, such as commits."""
+    name = row.labels.get(by, "")
+    return clean(name) or (f"no {by}" if row.is_of_calls and row.kind == ABOUT[by] else "")
 
 
 def _kinds_tell_rows_apart(profile: Profile) -> bool:
@@ -257,7 +262,7 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
     if by == "kind":
         columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
     elif any(row.passed for row in profile.rows):
-        columns.append(Column("passed", lambda row: _count(row.passed, row), optional=True))
+        columns.append(Column("uncontended", lambda row: _count(row.passed, row), optional=True))
     return columns
 
 

@@ -150,6 +150,7 @@ def test_the_kinds_of_one_intrinsic_are_told_apart(interpose):
     assert found[0] == ["kind", "intrinsic"]
     assert ["net", "socket.socket.accept"] in found
     assert found[-1] == ["idle", "socket.socket.accept"]
+    assert any(line.startswith("code ") for line in out.splitlines())
 
 
 def test_a_call_in_progress_that_waits_for_work_has_its_kind(interpose):
@@ -178,6 +179,26 @@ def test_json_of_threads_tells_the_calls_that_did_not_wait(interpose):
         ("812 main", "overhead", 0),
         ("812 main", "idle", 0),
     ]
+
+
+def test_the_table_of_threads_names_uncontended_locks(interpose):
+    served().write()
+
+    head, first, *_ = interpose("report", "--by", "thread")[1].splitlines()
+
+    assert (head.split()[-1], first.split()[-1]) == ("uncontended", "1,234,567")
+
+
+def test_calls_of_a_database_without_a_statement_say_so(interpose):
+    build = Build(Path("test.1.er"))
+    commit, sleep = build.intrinsic("sqlite3.Connection.commit", "db"), build.intrinsic("time.sleep", "sleep")
+    build.events([event(0, 9, call=1, intrinsic=commit), event(10, 5, call=2, intrinsic=sleep)])
+    build.thread(end_ns=START_NS + SECOND, recorded=2, made=2)
+    ended(build).write()
+
+    _, first, second, *_ = interpose("report", "--by", "statement")[1].splitlines()
+
+    assert [first.split()[:4], second.split()[:2]] == [["db", "no", "statement", "1"], ["sleep", "1"]]
 
 
 def test_tables_fit_eighty_columns_and_tell_self_and_inclusive_times(interpose, monkeypatch):
