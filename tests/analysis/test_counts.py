@@ -111,10 +111,10 @@ def test_the_tree_has_them_below_the_calls_in_which_they_were_counted(shop, caps
     assert rows["<Total>"] == ["2500", "2500"]
 
 
-def test_a_metric_of_what_was_not_counted_is_unknown(shop, capsys):
+def test_a_metric_of_what_was_not_counted_is_refused_with_how_to_count_it(shop, capsys):
     assert main(["display", "-metrics", "e.cycles", "-functions", str(shop.write())]) != 0
 
-    assert "cycles is not a metric" in capsys.readouterr().err
+    assert "cycles was not counted: request it with interpose run --counters cycles" in capsys.readouterr().err
 
 
 def test_the_first_screen_and_its_json_say_it_and_what_was_not_counted(shop, capsys):
@@ -122,7 +122,7 @@ def test_the_first_screen_and_its_json_say_it_and_what_was_not_counted(shop, cap
     experiment = Experiment(path)
 
     assert list(counter_lines(experiment, "/home/u")) == [
-        " faults                    2,500  ~48 % shop.py:3 load, ~28 % not sampled",
+        " faults                    2,500  ~48 % shop.py:3 load, 28 % not sampled",
         " migrations                    3",
     ]
     assert list(not_read(experiment)) == ["cycles: not counted: this machine has no such counter"]
@@ -187,6 +187,16 @@ def test_records_that_mean_nothing_are_passed_over(shop):
     assert (faults.sampled, migrations.sampled, cycles.sampled) == (1890, 3 + (1 << 60), 0)
     divided = migrations.divided(lambda frames, seen: function_of(frames), function_of((NOT_SAMPLED,)))
     assert divided[function_of((NOT_SAMPLED,))].count == 1 << 60
+
+
+def test_a_program_without_a_sample_has_no_counters_and_the_report_says_so(tmp_path, capsys):
+    build = Build(tmp_path / "t.1.er", settings={"INTERPOSE_COUNTERS": "faults,switches"})
+    build.thread(end_ns=START_NS + SECOND)
+
+    assert main(["report", str(build.write())]) == 0
+
+    told = "warning faults, switches: not counted: no sample was taken; the program may have been too short"
+    assert told in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("text", ["nonsense", "", "faults,,", "\0"])

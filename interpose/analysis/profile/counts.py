@@ -165,6 +165,9 @@ def _frames(sampled: Sampled, stack: int) -> Frames:
 
 def not_read(experiment: Experiment) -> Iterator[str]:
     """A line for each reason why counters were not read, or not wholly, with their names."""
+    requested = counters_of(experiment.founder.log.settings)
+    if requested and not any(Sampled(process).is_there for process in experiment.processes):
+        yield f"{', '.join(requested)}: not counted: no sample was taken; the program may have been too short"
     names: dict[str, dict[str, None]] = defaultdict(dict)
     for each in counted_in(experiment):
         if each.error:

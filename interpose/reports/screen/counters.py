@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 from interpose.analysis.profile.counts import Counted, counted_in
+from interpose.analysis.profile.margin import Count
 from interpose.analysis.profile.profiled import NO_CODE, NOT_SAMPLED, application_line
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.stacks import Site
@@ -30,13 +31,20 @@ def counter_lines(experiment: Experiment, cwd: str, shown: Shown | None = None) 
 
 
 def _where(found: list[Counted], whole: int, cwd: str, shown: Shown | None) -> str:
-    sites: Counter[Site] = Counter()
+    sites: dict[Site, Count] = defaultdict(Count)
     for each in found:
         lines = each.divided(lambda frames, seen: application_line(frames), NOT_SAMPLED)
-        sites.update({site: count.count for site, count in lines.items()})
-    named = [site for site, count in sites.most_common(_LINES) if count >= max(_LEAST_PART * whole, _LEAST)]
+        for site, count in lines.items():
+            sites[site].add(count)
+    largest = sorted(sites, key=lambda site: -sites[site].count)[:_LINES]
+    named = [site for site in largest if sites[site].count >= max(_LEAST_PART * whole, _LEAST)]
     places = Places([site.file for site in named if site.file], cwd, shown)
-    return ", ".join(f"~{percent(sites[site], whole)} {_name(site, places)}" for site in named)
+    return ", ".join(f"{_part(sites[site], whole)} {_name(site, places)}" for site in named)
+
+
+def _part(count: Count, whole: int) -> str:
+    """Its share of the whole; `~` before what samples divide."""
+    return f"{'~' if count.margin else ''}{percent(count.count, whole)}"
 
 
 def _name(site: Site, places: Places) -> str:

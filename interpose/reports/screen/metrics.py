@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from interpose.analysis.calls.figures import COUNT, SIZE, TIME, Metric, Vector
+from interpose.counters import COUNTERS
 from interpose.errors import UsageError
 from interpose.reports.formats.units import SECOND_NS
 
@@ -102,6 +103,9 @@ def _parse(part: str, known: Mapping[str, Metric]) -> list[Column]:
 def _metric(name: str, known: Mapping[str, Metric]) -> Metric:
     if name in known:
         return known[name]
+    if name in COUNTERS:
+        how = f"request it with interpose run --counters {name}, if interpose doctor says that it can be read"
+        raise UsageError(f"{name} was not counted: {how}")
     near = get_close_matches(name, [*known, NAME], 1)
     meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     raise UsageError(f"{name or 'nothing'} is not a metric; {meant}")
