@@ -103,7 +103,8 @@ def _begin():
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded
-    wanted.warnings += [f"{name} is not a setting" for name in precedence.unknown_variables(environment)]
+    unknown = precedence.unknown_variables(environment)
+    wanted.warnings += [f"{name} is not a setting; interpose doctor lists them" for name in unknown]
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
     begin_wanted(wanted, parent or find_ancestor(), environment)

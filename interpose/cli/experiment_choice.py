@@ -175,8 +175,8 @@ def _open(given: str | None, damages: Damages) -> Experiment:
     if newest is None:
         elsewhere = [f"the newest elsewhere is {path}" for path in state.experiments_elsewhere()[-1:]]
         noted = [str(note) for note in state.not_recorded_in(directory, absolute("."))[-1:]]
-        advice = [] if elsewhere or noted else ["interpose run app.py makes one"]
-        raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *noted, *advice]))
+        advice = "name it, or make one with interpose run app.py" if elsewhere else "interpose run app.py makes one"
+        raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *(noted or [advice])]))
     _say_what_is_newer(newest, directory)
     try:
         return Experiment(newest, damages)

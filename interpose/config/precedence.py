@@ -88,7 +88,7 @@ def _refuse_excluded(settings: Settings) -> None:
 def _record_profile(settings: Settings) -> None:
     """Record the profile if anything is recorded: counters are read with its samples."""
     if not settings.profile_hz:
-        why = "counters are read with the samples of the profile, which is off"
+        why = f"counters need the sampled profile; leave out {settings.said['INTERPOSE_PROFILE']}"
         raise SettingError(f"{settings.said['INTERPOSE_COUNTERS']}: {why}")
     if "calls" in settings.record and "profile" not in settings.record:
         settings.record = (*settings.record, "profile")

@@ -125,7 +125,7 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
 
     warnings = [each.text for each in Experiment(str(tmp_path / "test.1.er")).founder.log.events if each.text]
     assert (done.stdout, done.stderr) == ("", "")
-    assert warnings == ["INTERPOSE_KIND is not a setting"]
+    assert warnings == ["INTERPOSE_KIND is not a setting; interpose doctor lists them"]
 
 
 @pytest.mark.parametrize(

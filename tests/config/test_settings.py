@@ -445,5 +445,5 @@ def test_counters_switch_the_profile_on_where_calls_are_recorded():
 
 
 def test_counters_without_the_profile_are_refused():
-    with pytest.raises(SettingError, match="--counters faults: counters are read with the samples of the profile"):
+    with pytest.raises(SettingError, match="--counters faults: counters need the sampled profile; leave out"):
         precedence.resolve({"counters": "faults", "profile": "off"}, {"INTERPOSE": "1"}, {})

@@ -98,6 +98,16 @@ def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_name
     assert err.count("\n") == 1
 
 
+def test_without_an_experiment_here_one_can_be_named_or_made(interpose, work):
+    elsewhere = Path(state.experiments_directory()) / "test.7.er"
+    orders(elsewhere).write()
+
+    assert interpose("report")[2] == (
+        f"interpose: no experiment in {work}; the newest elsewhere is {elsewhere}; "
+        "name it, or make one with interpose run app.py\n"
+    )
+
+
 def test_a_reason_newer_than_the_experiment_is_told(interpose, work):
     ended(orders()).write()
     os.utime("test.1.er/log.xml", (1, 1))
