@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from interpose.experiments.format.compressed import CompressedFile, Found, as_block_head
-from interpose.experiments.format.layout import DataType, Layout, Unpacker
+from interpose.experiments.format.layout import Bytes, DataType, Layout, Unpacker
 from interpose.experiments.format.records import BlockHead, Event
 from interpose.experiments.format.sequences import Sequences
 from interpose.experiments.model.files import DataFile, OpenFile
@@ -110,8 +110,9 @@ class EventFile:
         """The block that was read into `buffer`, read again if it was emptied meanwhile; None if it is gone."""
         for _ in range(READ_AGAIN_AT_MOST):
             if not self._grows(file, offset, count):
-                block = self._block(offset, memoryview(buffer)[:count], file)
-                if block is None or self._is_still(block.head, file, offset):
+                data = memoryview(buffer)[:count]
+                block = self._block(offset, data, file)
+                if block is None or self._is_still(block.head, data, file, offset):
                     return block
             count = file.read_into(buffer, offset)
         return None
@@ -160,7 +161,7 @@ class EventFile:
         if self._grows(file, offset, len(data)):
             data = file.read(offset, self._block_bytes)
         block = self._block(offset, memoryview(data), file)
-        return block if block and self._is_still(block.head, file, offset) else None
+        return block if block and self._is_still(block.head, data, file, offset) else None
 
     def _elsewhere(self, place: Place, file: OpenFile | None) -> Block | None:
         """A block that was moved: from its later copy, or from the compressed blocks."""
@@ -177,10 +178,11 @@ class EventFile:
                 return _moved_block(found, events) if events else None
         return None
 
-    def _is_still(self, head: BlockHead, file: OpenFile, offset: int) -> bool:
-        """Whether the block was not emptied or taken away while it was read."""
-        data = file.read(offset, self._head_bytes)
-        return len(data) >= self._head_bytes and self._head.one(data).sequence == head.sequence
+    def _is_still(self, head: BlockHead, data: Bytes, file: OpenFile, offset: int) -> bool:
+        """Whether the block, of which `data` was read, was not emptied or taken away meanwhile."""
+        now = file.read(offset, self._head_bytes)
+        is_as_read = now == data[: self._head_bytes]
+        return is_as_read or (len(now) >= self._head_bytes and self._head.one(now).sequence == head.sequence)
 
     def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
         head = self._head_of(offset, data)

@@ -117,9 +117,9 @@ class RingFile(EventFile):
             offset = places.of.get(sequence)
             if offset is None:
                 return None
-            count = file.read_into(buffer, offset)
-            block = self._block(offset, memoryview(buffer)[:count], file)
-            if block and block.head.sequence == sequence and self._is_still(block.head, file, offset):
+            data = memoryview(buffer)[: file.read_into(buffer, offset)]
+            block = self._block(offset, data, file)
+            if block and block.head.sequence == sequence and self._is_still(block.head, data, file, offset):
                 return block
             if offset not in places.written_to and not (block and block.head.state != FULL):
                 return None

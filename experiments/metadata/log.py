@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from interpose import quantities
 from interpose.errors import ExperimentError
@@ -156,38 +157,14 @@ class _LogReader:
         self._argument: list[str] | None = None
         self._open: list[_Description] = []
         self._inner: tuple[Layout, Attributes] | None = None
-        self._elements: dict[str, Callable[[Attributes], None]] = {
-            "experiment": self._experiment,
-            "collector": lambda attributes: self.log.collector.update(attributes),
-            "system": lambda attributes: self.log.system.update(attributes),
-            "user": lambda attributes: self.log.user.update(attributes),
-            "trace": lambda attributes: self.log.trace.update(attributes),
-            "root": self._root,
-            "interpreter": self._interpreter,
-            "library": self._library,
-            "setting": self._setting,
-            "clock": self._clock,
-            "interposed": lambda attributes: self.log.interposed.update(attributes),
-            "cost": self._cost,
-            "head": self._describe,
-            "control": self._describe,
-            "data": self._describe,
-            "block": self._describe,
-            "table": self._describe,
-            "field": self._field,
-            "command": self._command,
-            "argument": self._begin_argument,
-            "process": self._process,
-            "event": self._event,
-        }
 
     def begin(self, name: str, attributes: Attributes) -> None:
         if name != "experiment" and not self.log.version:
             raise ExperimentError(f"{self._place}: not the log of an experiment")
-        if element := self._elements.get(name):
-            element(attributes)
-            if name in ("head", "control", "data", "block", "table"):
-                self._open[-1].element = name
+        if name in _DESCRIBED:
+            self._open.append(_Description(name, attributes))
+        elif element := _ELEMENTS.get(name):
+            element(self, attributes)
 
     def text(self, text: str) -> None:
         if self._argument is not None:
@@ -274,9 +251,6 @@ class _LogReader:
             )
         )
 
-    def _describe(self, attributes: Attributes) -> None:
-        self._open.append(_Description(attributes))
-
     def _field(self, attributes: Attributes) -> None:
         kind = attributes.get("type", "")
         if self._open and kind in TYPES:
@@ -288,10 +262,10 @@ class _LogReader:
         """Take a description over, now that all of it was read. Raises LayoutError."""
         if name == "head":
             end = max((field.end for field in description.fields), default=0)
-            self.log.head = Layout(description.fields, end)
+            self.log.head = _layout(tuple(description.fields), end)
         elif name == "control":
             end = max((field.end for field in description.fields), default=0)
-            self.log.control = Layout(description.fields, end)
+            self.log.control = _layout(tuple(description.fields), end)
             self.log.control_offset = self._number(description.attributes, "offset")
         elif name == "data":
             inner, self._inner = self._inner, None
@@ -299,7 +273,7 @@ class _LogReader:
             self.log.data[data.name] = data
         else:
             size = self._number(description.attributes, "bytes" if name == "block" else "record_bytes")
-            self._inner = Layout(description.fields, size), description.attributes
+            self._inner = _layout(tuple(description.fields), size), description.attributes
 
     def _data_type(self, description: _Description, described: tuple[Layout, Attributes] | None) -> DataType:
         attributes = description.attributes
@@ -307,7 +281,7 @@ class _LogReader:
         inner, inner_attributes = described or (None, {})
         return DataType(
             name=attributes.get("name", ""),
-            layout=Layout(description.fields, record_bytes) if record_bytes else None,
+            layout=_layout(tuple(description.fields), record_bytes) if record_bytes else None,
             head_bytes=self._number(attributes, "head_bytes"),
             block_bytes=self._number(attributes, "block_bytes"),
             inner=inner,
@@ -319,7 +293,35 @@ class _LogReader:
 class _Description:
     """The fields of one description while it is read."""
 
-    def __init__(self, attributes: Attributes) -> None:
-        self.element = ""
+    def __init__(self, element: str, attributes: Attributes) -> None:
+        self.element = element
         self.attributes = attributes
         self.fields: list[Field] = []
+
+
+_ELEMENTS: dict[str, Callable[[_LogReader, Attributes], None]] = {
+    "experiment": _LogReader._experiment,
+    "collector": lambda reader, attributes: reader.log.collector.update(attributes),
+    "system": lambda reader, attributes: reader.log.system.update(attributes),
+    "user": lambda reader, attributes: reader.log.user.update(attributes),
+    "trace": lambda reader, attributes: reader.log.trace.update(attributes),
+    "root": _LogReader._root,
+    "interpreter": _LogReader._interpreter,
+    "library": _LogReader._library,
+    "setting": _LogReader._setting,
+    "clock": _LogReader._clock,
+    "interposed": lambda reader, attributes: reader.log.interposed.update(attributes),
+    "cost": _LogReader._cost,
+    "field": _LogReader._field,
+    "command": _LogReader._command,
+    "argument": _LogReader._begin_argument,
+    "process": _LogReader._process,
+    "event": _LogReader._event,
+}
+_DESCRIBED = frozenset(("head", "control", "data", "block", "table"))
+
+
+@lru_cache(maxsize=64)
+def _layout(fields: tuple[Field, ...], record_bytes: int) -> Layout:
+    """The layout of these fields; all runs have the same few. Raises LayoutError."""
+    return Layout(fields, record_bytes)

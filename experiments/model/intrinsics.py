@@ -27,11 +27,9 @@ class RecordedIntrinsics(RecordedFiles):
 
     def intrinsic(self, number: int) -> Intrinsic:
         """The intrinsic `number`, as this process or those that forked it name it; `?` if none does."""
-        for process in self.forked_from():
-            if number in process._intrinsics:
-                return process._intrinsics[number]
-        return self._missing("map.xml", number, UNKNOWN_INTRINSIC)
+        return self.numbered_intrinsics.get(number) or self._missing("map.xml", number, UNKNOWN_INTRINSIC)
 
+    @cached_property
     def numbered_intrinsics(self) -> dict[int, Intrinsic]:
         """All intrinsics by number, as this process or those that forked it name them."""
         return {number: each for process in [*self.forked_from()][::-1] for number, each in process._intrinsics.items()}

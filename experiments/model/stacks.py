@@ -46,25 +46,23 @@ UNKNOWN_SITE = Site(UNKNOWN, 0, UNKNOWN, False)
 
 
 class _Traits(NamedTuple):
-    """What is asked of all frames of a stack: its innermost site, the innermost of the program's own code, and whether
-    all of it is built in, or some is of the interpreter's module `site`."""
+    """What is asked of all frames of a stack: the innermost site of the program's own code, and whether all of it is
+    built in, or some is of the interpreter's module `site`."""
 
-    innermost: Site | None = None
     own: Site | None = None
     is_built_in: bool = True
     has_site_module: bool = False
 
     def around(self, site: Site) -> _Traits:
-        """The traits of the stack in which this one called `site`."""
-        return _Traits(
-            site,
-            site if site.own else self.own,
-            self.is_built_in and site.file.startswith(_FROZEN),
-            self.has_site_module or site.file == _SITE_MODULE,
-        )
+        """The traits of the stack in which this one called `site`; mostly the same ones."""
+        is_built_in = self.is_built_in and site.file.startswith(_FROZEN)
+        has_site_module = self.has_site_module or site.file == _SITE_MODULE
+        if not site.own and is_built_in == self.is_built_in and has_site_module == self.has_site_module:
+            return self
+        return _Traits(site if site.own else self.own, is_built_in, has_site_module)
 
 
-_NO_FRAMES = _Traits()
+_NO_FRAMES = None, _Traits()
 
 
 class RecordedStacks(RecordedFiles):
@@ -96,14 +94,14 @@ class RecordedStacks(RecordedFiles):
 
     def own_line(self, stack: int) -> Site | None:
         """The first site of the program's own code, going outward; else the innermost, if any."""
-        found = self._traits_of(stack)
-        return found.own or found.innermost
+        innermost, found = self._traits_of(stack)
+        return found.own or innermost
 
     def is_start_up(self, stack: int) -> bool:
         """Whether calls from that site belong to the interpreter's own start, before the program's first line: from its
         module `site` and what that runs, or from built-in code that looks for the program."""
-        found = self._traits_of(stack)
-        return found.innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
+        innermost, found = self._traits_of(stack)
+        return innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
 
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` if it is not there."""
@@ -128,16 +126,17 @@ class RecordedStacks(RecordedFiles):
         return {}
 
     @cached_property
-    def _traits(self) -> dict[int, _Traits]:
+    def _traits(self) -> dict[int, tuple[Site | None, _Traits]]:
         return {}
 
-    def _traits_of(self, stack: int) -> _Traits:
-        """What all frames of a stack say together; stacks share their outer parts, which are looked at once."""
+    def _traits_of(self, stack: int) -> tuple[Site | None, _Traits]:
+        """The innermost site of a stack, and what all of its frames say together; stacks share their outer parts, which
+        are looked at once."""
         if (known := self._traits.get(stack)) is not None:
             return known
         inner: list[tuple[int, int]] = []
         while stack and stack not in self._traits and len(inner) < DEEPEST_STACK:
-            record = self._stack(stack)
+            record = self._find_stack(stack)
             if record is None:
                 self._missing("stacks", stack, None)
                 stack = 0
@@ -146,10 +145,12 @@ class RecordedStacks(RecordedFiles):
             if record.outer >= stack:
                 self.damages.add(f"{self.place}/stacks", f"stack {stack} is called from {record.outer}")
             stack = record.outer if record.outer < stack else 0
-        found = self._traits.get(stack, _NO_FRAMES)
-        for number, site in reversed(inner):
-            found = self._traits[number] = found.around(self.site(site))
-        return found
+        innermost, found = self._traits.get(stack, _NO_FRAMES)
+        for number, place in reversed(inner):
+            innermost = self.site(place)
+            found = found.around(innermost)
+            self._traits[number] = innermost, found
+        return innermost, found
 
     def _stack(self, number: int) -> StackRecord | None:
         if number not in self._stacks_seen:

@@ -72,7 +72,7 @@ def test_the_collector_does_not_go_through_what_is_interposed(traced):
     done = traced(source)
 
     assert done.stdout == "\n"
-    assert len(done.experiment.founder.numbered_intrinsics()) > 100
+    assert len(done.experiment.founder.numbered_intrinsics) > 100
 
 
 def test_the_environment_has_one_more_variable_and_only_for_children(seen):

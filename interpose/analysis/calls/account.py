@@ -156,7 +156,7 @@ def recording_ns(log: Log, calls: int, statements: int) -> int:
 
 def number_of_statements(process: Process) -> int:
     """The number of the intrinsic for line events; 0 without them."""
-    known = process.numbered_intrinsics()
+    known = process.numbered_intrinsics
     return next((number for number, intrinsic in known.items() if intrinsic.name == STATEMENT), 0)
 
 

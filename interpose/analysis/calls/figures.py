@@ -111,7 +111,7 @@ class Figures:
 
 def figures_of(experiment: Experiment) -> Figures:
     """The figures for `experiment`, with the kinds of its intrinsics in the usual order, and its counters."""
-    there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics().values()}
+    there = {each.kind for process in experiment.processes for each in process.numbered_intrinsics.values()}
     return Figures((*in_usual_order(there - {UNKNOWN}), UNKNOWN), counters_in(experiment))
 
 

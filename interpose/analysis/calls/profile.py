@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import NOTHING, Share
@@ -176,13 +177,16 @@ class _Rows:
 
     def _placed(self, process: Process, grouping: Grouping, records: Records) -> Iterator[tuple[Record, int, bool]]:
         """Each record of `process`, the position of its row, and whether no record around it belongs to that row."""
+        needs = ("thread", *grouping.needs)
+        picked = itemgetter(*map(records.by.index, needs))
         numbers: dict[Key, int] = {}
 
         def number_of(record: Record) -> int:
-            number = numbers.get(record.key)
+            key = picked(record.key)
+            number = numbers.get(key)
             if number is None:
-                row = grouping.row_of(process, dict(zip(records.by, record.key, strict=True)))
-                numbers[record.key] = number = self.number(row)
+                row = grouping.row_of(process, dict(zip(needs, key, strict=True)))
+                numbers[key] = number = self.number(row)
             return number
 
         return grouped(records.roots, number_of)

@@ -40,8 +40,8 @@ class Record:
     @property
     def suspended_ns(self) -> int:
         """Of awaited calls, the time in which none of their steps and nothing awaited inside of them ran."""
-        inside_ns = sum(each.sums.wall_ns for each in self.inner)
-        return max(self.sums.wall_ns - self.sums.self_wall_ns - inside_ns, 0)
+        not_self_ns = self.sums.wall_ns - self.sums.self_wall_ns
+        return max(not_self_ns - sum([each.sums.wall_ns for each in self.inner]), 0) if not_self_ns else 0
 
 
 class Records:

@@ -63,12 +63,18 @@ class Sums:
         self.self_wall_ns += other.self_wall_ns
         self.self_cpu_ns += other.self_cpu_ns
         self.bytes += other.bytes
-        self.first_ns = min(self.first_ns, other.first_ns)
-        self.last_ns = max(self.last_ns, other.last_ns)
-        self.wall_least_ns = min(self.wall_least_ns, other.wall_least_ns)
-        self.wall_most_ns = max(self.wall_most_ns, other.wall_most_ns)
-        self.cpu_least_ns = min(self.cpu_least_ns, other.cpu_least_ns)
-        self.cpu_most_ns = max(self.cpu_most_ns, other.cpu_most_ns)
+        if other.first_ns < self.first_ns:
+            self.first_ns = other.first_ns
+        if other.last_ns > self.last_ns:
+            self.last_ns = other.last_ns
+        if other.wall_least_ns < self.wall_least_ns:
+            self.wall_least_ns = other.wall_least_ns
+        if other.wall_most_ns > self.wall_most_ns:
+            self.wall_most_ns = other.wall_most_ns
+        if other.cpu_least_ns < self.cpu_least_ns:
+            self.cpu_least_ns = other.cpu_least_ns
+        if other.cpu_most_ns > self.cpu_most_ns:
+            self.cpu_most_ns = other.cpu_most_ns
         self.think_wall_ns += other.think_wall_ns
         self.think_cpu_ns += other.think_cpu_ns
         self.top_cpu_ns += other.top_cpu_ns

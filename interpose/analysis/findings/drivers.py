@@ -41,7 +41,7 @@ def driver_computes(survey: Survey) -> Iterator[Finding]:
 def _mostly_waiting(survey: Survey, kind: str) -> Iterator[tuple[list[Calls], int]]:
     """The slow calls that mostly waited in native calls of this kind, and for how long."""
     for rows in _slow_lines(survey):
-        waited_ns = sum(each.native_wait_ns[kind] for each in rows)
+        waited_ns = sum(each.native_wait_ns.get(kind, 0) for each in rows)
         if waited_ns >= MOST * total_of(rows)[1]:
             yield rows, waited_ns
 

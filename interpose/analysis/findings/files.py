@@ -67,6 +67,8 @@ def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
     for detail, rows in grouped(of_paths, lambda each: each.detail):
+        if total_of(rows)[0] < REPEATED_AT_LEAST:
+            continue
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
         times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
         units = processes_of(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ class Calls:
     bytes: int = 0
     threads: set[tuple[int, int]] = field(default_factory=set)
     native_cpu_ns: int = 0
-    native_wait_ns: Counter[str] = field(default_factory=Counter)
+    native_wait_ns: dict[str, int] = field(default_factory=dict)
 
     def add_inner(self, kind: str, sums: Sums, is_native: bool) -> None:
         """Add the time of calls inside these."""
@@ -42,7 +42,11 @@ class Calls:
         self.cpu_ns += sums.self_cpu_ns
         if is_native:
             self.native_cpu_ns += sums.self_cpu_ns
-            self.native_wait_ns[kind] += max(sums.self_wall_ns - sums.self_cpu_ns, 0)
+            self.add_native_wait(kind, max(sums.self_wall_ns - sums.self_cpu_ns, 0))
+
+    def add_native_wait(self, kind: str, wait_ns: int) -> None:
+        """Add a wait of native calls of that kind."""
+        self.native_wait_ns[kind] = self.native_wait_ns.get(kind, 0) + wait_ns
 
     @property
     def verb(self) -> str:

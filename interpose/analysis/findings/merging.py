@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
         key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end)
         into = found.get(key)
         if into is None:
-            found[key] = replace(row, threads=set(row.threads), native_wait_ns=Counter(row.native_wait_ns))
+            found[key] = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns))
         else:
             _add(into, row)
     in_order = sorted(
@@ -37,4 +36,5 @@ def _add(into: Calls, row: Calls) -> None:
     into.bytes += row.bytes
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns
-    into.native_wait_ns.update(row.native_wait_ns)
+    for kind, wait_ns in row.native_wait_ns.items():
+        into.add_native_wait(kind, wait_ns)

@@ -17,7 +17,9 @@ from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import PSEUDO, name_of
+from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE, NATIVE
 
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
@@ -120,13 +122,18 @@ class Survey:
 
     def of_kind(self, *kinds: str) -> list[Calls]:
         """The calls of these kinds, largest first."""
-        return [each for each in self.calls if each.kind in kinds]
+        return [each for each in self.calls if each.kind in kinds] if self._kinds.intersection(kinds) else []
 
-    def calls_like(self, key: Hashable, made: Callable[[], Calls]) -> Calls:
-        """The calls of `key`, made where they are new."""
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(each.kind for each in self._found.values())
+
+    def calls_like(self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str) -> Calls:
+        """The calls of `intrinsic` with these, made where they are new."""
+        key = (intrinsic.kind, intrinsic.name, site, detail, transaction)
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = made()
+            found = self._found[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
         return found
 
 
@@ -145,13 +152,14 @@ class _Reading:
         waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
-            if record.is_call and self._process.intrinsic(record.key[1]).passed_over:
+            intrinsic = self._process.intrinsic(record.key[1]) if record.is_call else None
+            if intrinsic and intrinsic.passed_over:
                 waiting.extend((each, "", None) for each in record.inner)
                 continue
             if not transaction and record.name:
                 transaction = self._transaction(record)
-            if record.is_call:
-                around = self._put(record, transaction, around)
+            if intrinsic:
+                around = self._put(record, intrinsic, transaction, around)
             if record.inner:
                 waiting.extend([(each, transaction, around) for each in record.inner])
 
@@ -167,28 +175,22 @@ class _Reading:
                 self._survey.batches.add(text)
         return text
 
-    def _put(self, record: Record, transaction: str, around: Calls | None) -> Calls:
+    def _put(self, record: Record, intrinsic: Intrinsic, transaction: str, around: Calls | None) -> Calls:
         """Add the calls of `record`; returns what they are among."""
-        thread, number, stack, detail = record.key
-        intrinsic = self._process.intrinsic(number)
-        is_native = intrinsic.name.startswith(NATIVE)
-        if around and around.kind in WITH_WHAT_IS_INSIDE and (is_native or around.kind == intrinsic.kind):
-            around.add_inner(intrinsic.kind, record.sums, is_native)
-            return around
+        (thread, _, stack, detail), sums = record.key, record.sums
+        if around and around.kind in WITH_WHAT_IS_INSIDE:
+            is_native = intrinsic.name.startswith(NATIVE)
+            if is_native or around.kind == intrinsic.kind:
+                around.add_inner(intrinsic.kind, sums, is_native)
+                return around
         if intrinsic.terminal and intrinsic.kind == "screen":
-            self._survey.thinking_ns += record.sums.self_wall_ns
-        site = self._process.own_line(stack)
-        text = self._process.string(detail)
-        found = self._survey.calls_like(
-            (intrinsic.kind, intrinsic.name, site, text, transaction),
-            lambda: Calls(
-                intrinsic.kind, intrinsic.name, site, text, transaction, is_end=intrinsic.transaction == "ends"
-            ),
-        )
-        found.calls += record.sums.calls
-        found.wall_ns += record.sums.self_wall_ns
-        found.cpu_ns += record.sums.self_cpu_ns
-        found.bytes += record.sums.bytes
+            self._survey.thinking_ns += sums.self_wall_ns
+        site, text = self._process.own_line(stack), self._process.string(detail)
+        found = self._survey.calls_like(intrinsic, site, text, transaction)
+        found.calls += sums.calls
+        found.wall_ns += sums.self_wall_ns
+        found.cpu_ns += sums.self_cpu_ns
+        found.bytes += sums.bytes
         found.threads.add((self._number, thread))
         return found
 

@@ -90,7 +90,11 @@ def _plain(kind: type) -> _Coder:
             return float(given)
         raise NotThis(f"{type(given).__name__} instead of {kind.__name__}")
 
-    return _Coder(lambda value: value, unpack)
+    return _Coder(_itself, unpack)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _optional(inner: tuple[Any, ...]) -> _Coder:
@@ -117,14 +121,17 @@ def _mapping(kind: Any, key: _Coder, value: _Coder) -> _Coder:
 
 def _record(make: Callable[[Any], Any], read: Callable[[Any], Sequence[Any]], inner: Sequence[_Coder]) -> _Coder:
     """Of something with a fixed number of parts; numbers and texts among them are checked at once."""
-    packs = [each.pack for each in inner]
+    packed_otherwise = [(place, each.pack) for place, each in enumerate(inner) if each.pack is not _itself]
     alike = {kind: [place for place, each in enumerate(inner) if each is _coder(kind)] for kind in (int, str)}
     at_once = [(kind, itemgetter(*places)) for kind, places in alike.items() if len(places) > 1]
     checked = {place for places in alike.values() if len(places) > 1 for place in places}
     others = [(place, each.unpack) for place, each in enumerate(inner) if place not in checked]
 
     def pack(value: Any) -> list[Any]:
-        return [pack(part) for pack, part in zip(packs, read(value), strict=True)]
+        parts = [*read(value)]
+        for place, pack in packed_otherwise:
+            parts[place] = pack(parts[place])
+        return parts
 
     def unpack(given: Any) -> Any:
         parts = _list(given)[:]

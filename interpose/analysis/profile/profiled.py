@@ -316,7 +316,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
 
 def numbers_of(process: Process, kinds: Collection[str]) -> set[int]:
     """The numbers of the intrinsics of these kinds, without those that are not code of the program."""
-    known = process.numbered_intrinsics().items()
+    known = process.numbered_intrinsics.items()
     return {number for number, each in known if each.kind in kinds and each.name not in NOT_CODE}
 
 

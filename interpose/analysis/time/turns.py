@@ -103,10 +103,11 @@ def _is_in_loop(process: Process, stack: int) -> bool:
 
 def has_tasks(process: Process, records: Records) -> bool:
     """Whether coroutines were suspended, and no greenlets, which are tasks as well."""
+    if not any(each.suspended_ns for each in records.calls()):
+        return False
     place = records.by.index("intrinsic")
     names = {process.intrinsic(number).name for number in {each.key[place] for each in records.calls()}}
-    has_greenlets = any(name.startswith(_GREENLETS) for name in names)
-    return not has_greenlets and any(each.suspended_ns for each in records.calls())
+    return not any(name.startswith(_GREENLETS) for name in names)
 
 
 def calls_of(process: Process, is_wanted: Wanted, spans: Sequence[Turn] = ()) -> Iterator[Call]:

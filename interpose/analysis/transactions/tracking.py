@@ -261,7 +261,7 @@ def roles_of(process: Process) -> dict[int, int]:
     is_typed = _is_typed(process)
     return {
         number: role
-        for number, intrinsic in process.numbered_intrinsics().items()
+        for number, intrinsic in process.numbered_intrinsics.items()
         if number and (role := _role(intrinsic, is_typed))
     }
 

@@ -35,7 +35,7 @@ _SAMPLED_EACH_BYTES, _SAMPLE_BYTES = 1 << 16, 256
 _CODE = ("analysis", "experiments", "legacy", "reports", "kinds.py")
 _LEVEL = 3
 
-TellsOf = Callable[[str], Iterable[bytes]]  # of the file at a path
+TellsOf = Callable[[str], bytes]  # of the file at a path
 
 
 def kept_directory() -> str | None:
@@ -173,10 +173,8 @@ def _told_of_remote(url: str) -> Iterable[tuple[str, bytes]]:
     return found
 
 
-def _told(path: str, told_of: TellsOf) -> Iterator[tuple[str, bytes]]:
-    for name, file in _files(path):
-        for told in told_of(file):
-            yield name, told
+def _told(path: str, told_of: TellsOf) -> Iterable[tuple[str, bytes]]:
+    return ((name, told_of(file)) for name, file in _files(path))
 
 
 def _files(path: str) -> Iterator[tuple[str, str]]:
@@ -187,20 +185,19 @@ def _files(path: str) -> Iterator[tuple[str, str]]:
         yield "", path
 
 
-def _stamps(path: str) -> Iterable[bytes]:
+def _stamps(path: str) -> bytes:
     """What the system says of a file; no program can set the time of its last change."""
     said = os.lstat(path)
-    told = (said.st_dev, said.st_ino, said.st_size, said.st_mtime_ns, said.st_ctime_ns)
-    return (b"%d %d %d %d %d" % told,)
+    return b"%d %d %d %d %d" % (said.st_dev, said.st_ino, said.st_size, said.st_mtime_ns, said.st_ctime_ns)
 
 
-def _samples(path: str) -> Iterator[bytes]:
+def _samples(path: str) -> bytes:
     """The size of a file, when it was modified, and some bytes of every block."""
     with open(open_plain(path), "rb", buffering=0) as file:
-        said = os.fstat(file.fileno())
-        yield b"%d %d" % (said.st_size, said.st_mtime_ns)
-        for offset in range(0, said.st_size, _SAMPLED_EACH_BYTES):
-            yield os.pread(file.fileno(), _SAMPLE_BYTES, offset)
+        descriptor, said = file.fileno(), os.fstat(file.fileno())
+        offsets = range(0, said.st_size, _SAMPLED_EACH_BYTES)
+        sampled = [os.pread(descriptor, _SAMPLE_BYTES, offset) for offset in offsets]
+    return b"".join((b"%d %d " % (said.st_size, said.st_mtime_ns), *sampled))
 
 
 @cache
