@@ -2,3 +2,5 @@
 #pragma once
 
 #include "cpython/version_since_314.h"
+
+#define LINE_TELLS_BEGINNING 1

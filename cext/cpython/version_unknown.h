@@ -5,6 +5,8 @@
 #include "cpython/public_since_314.h"
 #include "cpython/version_since_312.h"
 
+#define LINE_TELLS_BEGINNING 0
+
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
 #define UNSUPPORTED "CPython " VERSION_TEXT(PY_MAJOR_VERSION, PY_MINOR_VERSION) " is not supported yet: calls of C functions only"

@@ -188,8 +188,8 @@ def test_what_a_block_has_got_since_it_was_read_follows(tmp_path, monkeypatch, m
     events, drain = Experiment(str(path)).founder.events, drain_of(path)
     is_still = EventFile._is_still
 
-    def grows(self, head, file, offset):
-        answer = is_still(self, head, file, offset)
+    def grows(self, head, data, file, offset):
+        answer = is_still(self, head, data, file, offset)
         if offset == 0:
             monkeypatch.setattr(EventFile, "_is_still", is_still)
             (path / "events").write_bytes(later)
@@ -210,10 +210,10 @@ def test_a_block_that_is_emptied_while_it_is_read_is_read_again(tmp_path, monkey
     events = Experiment(str(path)).founder.events
     is_still = EventFile._is_still
 
-    def emptied(self, head, file, offset):
+    def emptied(self, head, data, file, offset):
         monkeypatch.setattr(EventFile, "_is_still", is_still)
         (path / "events").write_bytes(later)
-        return is_still(self, head, file, offset)
+        return is_still(self, head, data, file, offset)
 
     monkeypatch.setattr(EventFile, "_is_still", emptied)
 

@@ -681,9 +681,12 @@ def test_a_function_for_which_there_is_no_room_is_one_that_is_left_out(traced):
 
 def test_no_line_is_below_zero_and_estimates_are_marked(traced):
     source = "def f(n):\n    x = 0\n    for i in range(n):\n        x = i\n        x = i\n        x = i\nf(100_000)\n"
-    done = traced(source, INTERPOSE="lines")
+    for _ in range(5):  # on a machine that others slow down, recording may once take less than half
+        done = traced(source, INTERPOSE="lines")
+        trace = line_trace(done.experiment)
+        if trace.is_estimated:
+            break
 
-    trace = line_trace(done.experiment)
     words = [sys.executable, "-m", "interpose", "lines", done.path]
     shown = subprocess.run(words, capture_output=True, text=True, check=True)
     assert all(each.figures.self_cpu_ns >= 0 for each in (*trace.lines, *trace.functions))
