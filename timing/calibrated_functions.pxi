@@ -1,4 +1,5 @@
-# Functions like those of programs, with which line trace calibrates. Each makes as many passes as it is given.
+# Functions like those of programs, with which line trace calibrates. Each makes as many passes as it is given. The numbers of the
+# instructions behind the first loop of `jumps_far` are objects that are made for the event.
 
 FUNCTIONS = """
 LIST = [1, 2]
@@ -269,6 +270,6 @@ def far(passes, x=0):
     for each in passes:
         x = each
         x += 1
-""" % ("x = passes; " * 200, "        x = passes\n" * 200)
+""" % ("x = passes; " * SMALL_NUMBERS, "        x = passes\n" * 200)
 # Functions that the others call, and that are measured in them.
 CALLED = ("nothing", "less", "climb", "numbers", "squares", "one", "await_each", "await_sum", "Thing", "Around")

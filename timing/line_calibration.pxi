@@ -5,7 +5,7 @@
 
 CALIBRATED = "<interpose>"
 AT_HIGH_LINES = 14  # so many of the functions are measured there as well
-HIGH_LINE = 1000  # the number of a line behind it is an object that is made for the event
+HIGH_LINE = SMALL_NUMBERS + 100  # the number of a line behind it is an object that is made for the event
 if ASKS_AT_INSTRUCTIONS:
     COSTS = (
         *("line", "call", "resume", "exception", "stop", "instruction", "LOAD_GLOBAL", "LOAD_ATTR", "STORE_ATTR"),

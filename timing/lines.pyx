@@ -35,6 +35,7 @@ cdef extern from "lines/line_events.h":
     enum:
         EVENTS_BY_THREAD
         ASKS_AT_INSTRUCTIONS
+        SMALL_NUMBERS
     const char *line_events_begin()
     const char *line_events_end()
     void line_cost_set(const char *, double)

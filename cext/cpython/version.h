@@ -32,6 +32,7 @@
 
        HAS_MONITORING             is there sys.monitoring? Else there are trace functions
        LINE_TELLS_BEGINNING       may a function's first line tell that it begins, where that is another than RESUME's?
+       SMALL_NUMBERS              up to this one the objects of numbers are ready, and none is made
        HAS_PYTHONS_BUFFERS        may Python code make a buffer (`__buffer__`)?
        HAS_ENTRY_REFERENCES       can entries of dictionaries be had as new references?
        VISITS_OBJECTS             does the collector show what it tracks?

@@ -8,6 +8,7 @@
 #define FRAME_TAG 3
 #define FRAME_DEPTH 0
 #define FRAME_NO_CODE FRAME_OWNED_BY_INTERPRETER
+#define SMALL_NUMBERS (_PY_NSMALLPOSINTS - 1) /* 256; 1024 from 3.15 on */
 #define THREAD_TASK offsetof(_PyThreadStateImpl, asyncio_running_task)
 
 static inline PyCodeObject *frame_code(frame *frame)

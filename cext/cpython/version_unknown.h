@@ -6,6 +6,7 @@
 #include "cpython/version_since_312.h"
 
 #define LINE_TELLS_BEGINNING 0
+#define SMALL_NUMBERS 256
 
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)

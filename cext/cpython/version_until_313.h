@@ -7,6 +7,7 @@
 #define FRAME_TAG 0
 #define FRAME_DEPTH offsetof(frame, stacktop)
 #define THREAD_TASK 0
+#define SMALL_NUMBERS 256
 
 static inline PyCodeObject *code_keep(PyCodeObject *code)
 {

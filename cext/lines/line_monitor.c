@@ -196,7 +196,7 @@ static inline struct line_thread *innermost(PyThreadState *state, frame *here)
     return LIKELY(thread && thread->top->frame == here) ? thread : find_frame(state, here);
 }
 
-/* Up to these CPython has the objects of an instruction's, and of a line's, number ready. */
+/* Up to this one CPython has the object of an instruction's number ready, which counts bytes. */
 enum { HIGH_UNIT = SMALL_NUMBERS / 2 };
 
 static int64_t jump_ticks(size_t from, size_t to)

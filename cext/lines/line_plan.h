@@ -25,9 +25,6 @@ enum {
     SPOT_AFTER = 48,
 };
 
-/* Up to this one CPython has the objects of numbers ready. */
-enum { SMALL_NUMBERS = 256 };
-
 static inline int64_t ticks_before(uint64_t flagged)
 {
     return (int64_t)(flagged >> SPOT_BEFORE & UINT16_MAX);
