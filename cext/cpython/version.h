@@ -31,7 +31,6 @@
        struct recursive_lock, COUNT_OF_FIRST, plain_lock_fits(lock), is_free_plain(lock), is_free_recursive(lock)  locks, from within
 
        HAS_MONITORING             is there sys.monitoring? Else there are trace functions
-       LINE_TELLS_BEGINNING       may a function's first line tell that it begins, where that is another than RESUME's?
        SMALL_NUMBERS              up to this one the objects of numbers are ready, and none is made
        HAS_PYTHONS_BUFFERS        may Python code make a buffer (`__buffer__`)?
        HAS_ENTRY_REFERENCES       can entries of dictionaries be had as new references?

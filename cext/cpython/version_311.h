@@ -3,7 +3,6 @@
 
 #include "cpython/version_until_312.h"
 
-#define LINE_TELLS_BEGINNING 0
 #define FRAME_STATE_FINISHED(state) ((state) >= FRAME_COMPLETED)
 
 #define LOCK_OF(interpreter) (&(interpreter)->runtime->ceval.gil)

@@ -4,7 +4,6 @@
 #include "cpython/version_since_313.h"
 #include "cpython/version_until_313.h"
 
-#define LINE_TELLS_BEGINNING 1
 #define FRAME_NO_CODE FRAME_OWNED_BY_CSTACK
 #define FUNCTIONS_ENTERED ENTERED_initialisers
 

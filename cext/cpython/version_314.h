@@ -2,5 +2,3 @@
 #pragma once
 
 #include "cpython/version_since_314.h"
-
-#define LINE_TELLS_BEGINNING 1

@@ -5,7 +5,6 @@
 #include "cpython/public_since_314.h"
 #include "cpython/version_since_312.h"
 
-#define LINE_TELLS_BEGINNING 0
 #define SMALL_NUMBERS 256
 
 #define TEXT_OF(number) #number

@@ -166,7 +166,7 @@ static void find_beginning(struct plan *plan, const struct bytecode *code)
     while (unit < code->units && code->opcodes[unit] != RESUME)
         unit++;
     unit++;
-    if (LINE_TELLS_BEGINNING && unit < code->units && code->lines[unit] >= 0 &&
+    if (HAS_MONITORING && unit < code->units && code->lines[unit] >= 0 &&
         code->lines[unit] != code->lines[unit - 1] && !is_line_untold(code, unit) && !is_jumped_to(code, unit))
         plan->begin = unit;
 }
