@@ -47,7 +47,7 @@ BENCHMARKS = (
     "reading",
     "reports",
     "many",
-    "compression",
+    "block_compression",
     "exports",
     "filtering",
     "heap",
