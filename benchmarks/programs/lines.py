@@ -7,6 +7,7 @@ its DIRECTORY, which does nothing, or `reading`, which is the same and reads the
 """
 
 import json
+import os
 import sys
 from time import perf_counter
 
@@ -103,6 +104,7 @@ def look(profiler):
             watching.add_function(function)
         watching.enable()
     elif profiler == "coverage":
+        os.environ["COVERAGE_CORE"] = "ctrace"
         import coverage
 
         watching = coverage.Coverage(data_file=None, config_file=False)
