@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted
 from interpose.analysis.recording.ending import DETACHED, ending, has_mapped, is_running
 from interpose.counters import counters_of
 from interpose.errors import ExperimentError
@@ -29,6 +28,7 @@ from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
 
 if TYPE_CHECKING:
+    from interpose.analysis.consolidation.kept_records import Keeper
     from interpose.profiler import Profiler
 
 CONSOLIDATE = "INTERPOSE_CONSOLIDATE"
@@ -117,6 +117,8 @@ class Watched:
         if process.events is None:
             return
         if self._keeper is None:
+            from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted  # most of all imports
+
             self._keeper = Keeper(process, self._pauses(), slowest_wanted(process), details_at_most=DETAILS_AT_MOST)
         self._keeper.follow(process, self._pauses())
         for block in process.events.blocks():
