@@ -51,6 +51,8 @@ def parse_counters(text: str) -> tuple[str, ...]:
     """The counters of a comma list, each once, with `-` for `_` as well; none for `off`. Raises ValueError."""
     if text == "off":
         return ()
+    if not text.strip(" ,"):
+        raise ValueError(f"no counter is named: write some of {', '.join(COUNTERS)}, or off for none")
     names = tuple(dict.fromkeys([word.strip().replace("-", "_") for word in text.split(",")]))
     for name in names:
         if name not in COUNTERS:

@@ -423,6 +423,8 @@ def test_counters_are_a_list_in_which_each_counts_once(text, names):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("", "no counter is named: write some of faults"),
+        (" , ", "no counter is named: write some of faults"),
         ("fualts", "no counter is called 'fualts'. Did you mean faults?"),
         ("faults,cache-miss", "no counter is called 'cache_miss'. Did you mean cache_misses?"),
         ("faults,", "no counter is called ''; there are faults, "),

@@ -73,6 +73,7 @@ def test_experiments_are_listed_with_their_state(interpose):
 def test_an_empty_list_is_said(interpose, work):
     assert interpose("list", ".") == (
         0,
-        "name  when  elapsed  calls  state  command\n",
+        "",
         "interpose: no experiments in .\n",
     )
+    assert interpose("list", ".", "--format", "json")[1] == "[]\n"
