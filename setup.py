@@ -396,7 +396,11 @@ class BuildStartup(Command):
 
     def write_bundle(self, package):
         make = runpy.run_path(os.path.join("interpose", "bundle.py"))["make_for_start"]
+        sys.path.insert(0, os.path.abspath(self.build_lib))  # the declarations are imported
+        writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         bundle = make([package], within=f"{package}/")
+        sys.path.pop(0)
+        sys.dont_write_bytecode = writes
         with open(os.path.join(self.build_lib, self.BUNDLE), "wb") as file:
             file.write(bundle.as_file())
 

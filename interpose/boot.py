@@ -68,6 +68,10 @@ class Finder:
             for name, code in zip(names, codes, strict=True):
                 sys.modules["_imp"]._fix_co_filename(code, self._within + self._places[name][0])
                 exec(code, vars(sys.modules[name]))
+            begin, end = self._places.get("<declared>", (0, 0))
+            if end:
+                declared = sys.modules["marshal"].loads(self._content[begin:end])
+                vars(sys.modules["interpose.capture.interposed"])["PACKED"] = declared
         except Exception:
             for name in names:
                 sys.modules.pop(name, None)

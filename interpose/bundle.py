@@ -9,17 +9,25 @@ from __future__ import annotations
 import ast
 import marshal
 import os
+from array import array
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import MAGIC_NUMBER
 from pkgutil import iter_modules
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 FIRST = ("interpose.boot", "interpose.capture.attached")
 START = "interpose.capture.session"
 # Its modules are imported by computed names.
 DECLARED = "interpose.instrumentation.system_library"
+WITHOUT_DOCSTRINGS = 2  # as in `python -OO`
+# The fields of a declaration that are packed, in the order in which timing/intrinsics.pxi reads them.
+PACKED = (
+    *("argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels"),
+    *("lock", "module", "name", "number", "passes", "qualified", "route", "target", "terminal", "transaction", "waits"),
+    *("is_on_request", "library"),
+)
 
 
 class Source(NamedTuple):
@@ -37,7 +45,8 @@ class Bundle(NamedTuple):
     """Where each module's code is in the whole `code`: by name the file, the directories of submodules or None, the
     begin and the end; the end is 0 for a compiled library, and for a module of `<start>`, which has what every start
     imports: the names in the order in which they can be executed, and the position of the codes of all, as one tuple.
-    The empty name has the type of the code."""
+    `<declared>` has the position of what the system library declares at once (`packed`). The empty name has the type of
+    the code."""
 
     places: dict[str, object]
     code: bytes
@@ -59,15 +68,34 @@ def make(directories: list[str], within: str = "") -> Bundle:
 
 
 def make_for_start(directories: list[str], within: str = "") -> Bundle:
-    """One piece for everything that every start imports, and where the compiled libraries are. Others are read from
-    their files."""
+    """One piece for everything that every start imports, what the system library declares, and where the compiled
+    libraries are. Others are read from their files. The package in the directories must be the one that is imported."""
     names = [name for name in _in_order(START, directories) if name not in ("interpose", "interpose.boot")]
     found = _sources(directories)
-    codes = [_compiled(found[name].file, found[name].file.removeprefix(within)) for name in names]
+    codes = [_compiled(found[name].file, found[name].file.removeprefix(within), WITHOUT_DOCSTRINGS) for name in names]
     code = marshal.dumps(tuple(codes))
     places: dict[str, object] = {"": MAGIC_NUMBER, "<start>": (tuple(names), 0, len(code))}
     places.update({name: _place(found[name], within) for name in found if name in names or not found[name].is_python})
-    return Bundle(places, code)
+    declared = marshal.dumps(packed())
+    places["<declared>"] = (len(code), len(code) + len(declared))
+    return Bundle(places, code + declared)
+
+
+def packed() -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
+    """What the system library declares at once, as a start with the default settings resolves it: the names of fields,
+    all values, and for each field of each declaration the number of its value, in two bytes. To make the declarations
+    from it takes a tenth of the time of the modules that declare them."""
+    from interpose import library
+    from interpose.instrumentation import system_library
+
+    system_library.forget()
+    declared = library.resolve([(library.SYSTEM, system_library.standard())])
+    values: dict[str, tuple[int, Any]] = {}
+    numbers = array("H")
+    for value in [getattr(each, name) for each in declared for name in PACKED]:
+        numbers.append(values.setdefault(repr(value), (len(values), value))[0])
+    system_library.forget()
+    return PACKED, tuple(value for _, value in values.values()), numbers.tobytes()
 
 
 def _place(source: Source, within: str, begin: int = 0, end: int = 0) -> tuple[str, list[str] | None, int, int]:
@@ -94,8 +122,8 @@ def _imported_at_once(tree: ast.Module) -> Iterator[str]:
             yield from _named(node)
 
 
-def _compiled(path: str, shown: str) -> CodeType:
-    return compile(_text(path), shown, "exec", dont_inherit=True)
+def _compiled(path: str, shown: str, optimize: int = -1) -> CodeType:
+    return compile(_text(path), shown, "exec", dont_inherit=True, optimize=optimize)
 
 
 def _text(path: str) -> str:

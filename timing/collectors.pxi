@@ -236,7 +236,7 @@ cdef void let_go_of_collector(c_collector *collector):
         Py_DECREF(<object>function)
 
 
-cdef void note_boundary(uint32_t number, object intrinsic, bint is_screen):
+cdef void note_boundary(uint32_t number, Declared intrinsic, bint is_screen):
     """What the end of its calls means for transactions; a read is one only of the screen."""
     if number < COUNTED_NUMBERS:
         collectors.boundaries[number] = (

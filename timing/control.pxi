@@ -28,7 +28,7 @@ cdef void forget_events():
     _events = _statements = None
 
 
-cdef bint know_for_filter(object intrinsic) except False:
+cdef bint know_for_filter(Declared intrinsic) except False:
     """Its calls are known to the filter, by kind; waiting for work is of the first of its kinds."""
     cdef uint32_t number = intrinsic.number
     cdef list kinds = intrinsic.kinds

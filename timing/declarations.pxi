@@ -1,10 +1,7 @@
 # What is declared: names with patterns, which stand for what a module has, and all of it for commands.
 
-cdef bint declare(object intrinsic) except False:
-    """Note it under its module. Ours refer to nothing but texts, so they are in no cycle: the collector, which would go
-    through all their fields each time, need not know of them."""
-    if intrinsic.library == "system" and not intrinsic.others:
-        PyObject_GC_UnTrack(<PyObject *>intrinsic)
+cdef bint declare(Declared intrinsic) except False:
+    """Note it under its module."""
     _declared.setdefault(intrinsic.module, []).append(intrinsic)
     return True
 
@@ -43,27 +40,30 @@ cdef str WILD = "*"
 
 cdef bint expand(str name, object module) except False:
     """Declare what the patterns of a module match, now that the module is imported."""
+    cdef Declared each
     global _next_number
-    patterns = [each for each in _declared[name] if WILD in each.qualified]
+    patterns = [each for each in _declared[name] if each.is_pattern]
     if not patterns:
         return True
     known = {(each.module, each.qualified) for declared in _declared.values() for each in declared}
     public = {each.name for declared in _declared.values() for each in declared}
     names = dict.fromkeys([found for each in patterns for found in names_under(module, each.qualified)])
+    sources = [each.source for each in patterns]
     new = [found for found in names if (name, found) not in known and f"{name}.{found}" not in public]
-    for each in patterns[0].expand(patterns, name, new, _next_number):
+    for each in declarations((<Declared>patterns[0]).source.expand(sources, name, new, _next_number)):
         _declared[name].append(each)
         _next_number = number_after(each)
     return True
 
 
-cdef object number_after(object intrinsic):
-    last = intrinsic.others[-1] if intrinsic.others else intrinsic
+cdef object number_after(Declared intrinsic):
+    cdef Declared last = intrinsic.others[-1] if intrinsic.others else intrinsic
     return last.number + max(1, len(last.kinds))
 
 
 def called_by_wrapt(intrinsic, function=None):
     """What wrapt is to call instead of the function."""
+    intrinsic = as_declared(intrinsic)
     return Linked(new_link(None, function, intrinsic)) if is_linked(intrinsic) else Timed(intrinsic)
 
 

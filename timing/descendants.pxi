@@ -1,4 +1,7 @@
-# Forks and programs that this process starts.
+# Forks and programs that this process starts, and those that started it.
+
+cdef enum:
+    PATH_BYTES = 4096
 
 def choose_descendants(bytes wanted, bytes command=b""):
     """Choose which descendants are recorded, of this process with its command line; returns what is wrong with the
@@ -10,6 +13,21 @@ def choose_descendants(bytes wanted, bytes command=b""):
 def is_followed(bytes lineage):
     """Is a descendant with this process's command line and that lineage to be recorded?"""
     return bool(follow_matches(lineage))
+
+
+def shared_files(int pid):
+    """The paths (bytes) of the files that the process has mapped and writes to; None where the kernel does not say."""
+    cdef char path[PATH_BYTES]
+    cdef uint64_t place = 0
+    cdef int left = 1, maps = shared_files_open(pid)
+    found = []
+    while maps >= 0 and left > 0:
+        left = shared_files_next(maps, &place, path, sizeof(path))
+        if left > 0:
+            found.append(path)
+    if maps >= 0:
+        close_descriptor(maps)
+    return None if left < 0 else found
 
 
 def forks():

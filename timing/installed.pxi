@@ -154,7 +154,7 @@ cdef void *body_of_function(object function) except NULL:
     return <void *>time_awaited
 
 
-cdef Installed put(object module, object intrinsic):
+cdef Installed put(object module, Declared intrinsic):
     """Interpose it in the way that fits the object, or as its declaration requests."""
     cdef Installed installed
     owner, found, name = find(module, intrinsic.qualified)
@@ -206,7 +206,7 @@ cdef class Timed:
         self.slot.keyword = self.slot.attributes = self.slot.headers = self.slot.route = NULL
 
     def __init__(self, intrinsic):
-        fit(&self.slot, intrinsic)
+        fit(&self.slot, as_declared(intrinsic))
         _timed_by_wrapt.append(self)
 
     def __call__(self, wrapped, instance, tuple arguments, dict keywords):

@@ -1,6 +1,6 @@
 # Stubs and wrappers whose calls go through the libraries, put in their places.
 
-cdef bint is_linked(object intrinsic) except -1:
+cdef bint is_linked(Declared intrinsic) except -1:
     """Does it matter which library calls?"""
     return intrinsic.wrapper is not None or bool(intrinsic.others)
 
@@ -101,6 +101,7 @@ cdef Installed put_linked_wrapper(object module, object owner, str name, object 
 
 cdef bint libraries_begin(object intrinsics, object modules, object catch_all) except False:
     """Note whose code belongs to which library, and let threads that are started inside a wrapper continue there."""
+    cdef Declared first, each
     global _catch_all
     _binders.clear()
     _noted.clear()

@@ -1,13 +1,23 @@
 # Which intrinsics are declared of which module, and what becomes of them when it is imported.
 
+cdef bint is_plain(str text) except -1:
+    """Is it of letters, all of ASCII, that stand for themselves in XML?"""
+    cdef Py_ssize_t length = 0, place
+    cdef const char *letters = PyUnicode_AsUTF8AndSize(text, &length)
+    for place in range(length):
+        if not 32 <= letters[place] < 127 or letters[place] in b'&<>"':
+            return False
+    return True
+
+
 cdef str escape(str text):
-    if text.isprintable() and not ("&" in text or "<" in text or ">" in text or '"' in text):
+    if text.isascii() and is_plain(text):
         return text
     text = "".join([character if character.isprintable() else "?" for character in text])
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-cdef bint is_always_recorded(object intrinsic) except? True:
+cdef bint is_always_recorded(Declared intrinsic) except? True:
     """Whether its calls are recorded even within transactions that are not sampled. Calls that start processes are."""
     cdef int effect
     try:
@@ -17,7 +27,7 @@ cdef bint is_always_recorded(object intrinsic) except? True:
     return EFFECT_fork <= effect < EFFECT_serve
 
 
-cdef str map_entry(object intrinsic, str by, str why):
+cdef str map_entry(Declared intrinsic, str by, str why):
     # To format a number runs the handlers of signals that have come; this does not.
     cdef str number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
     cdef list kinds = intrinsic.kinds
@@ -47,7 +57,7 @@ cdef str attribute(str name, str text):
     return f' {name}="{escape(text)}"' if text else ""
 
 
-cdef str interpose_intrinsic(object module, object intrinsic):
+cdef str interpose_intrinsic(object module, Declared intrinsic):
     """Interpose it, and give its entry for the map, if that has none yet."""
     cdef Installed installed
     cdef str way = intrinsic.by
@@ -98,7 +108,7 @@ cdef str interpose_intrinsic(object module, object intrinsic):
     return "".join([map_entry(each, by, why) for each in (intrinsic, *intrinsic.others)])
 
 
-cdef Installed put_known(object module, object intrinsic):
+cdef Installed put_known(object module, Declared intrinsic):
     """Interpose it; a name that the module has not may be one for the catch-all."""
     try:
         return put(module, intrinsic)
@@ -112,9 +122,10 @@ cdef Installed put_known(object module, object intrinsic):
     return put(module, intrinsic)
 
 
-cdef bint is_wanted(object intrinsic):
+cdef bint is_wanted(Declared intrinsic):
     """Is any of its calls to be timed or counted, or changed, or is what they change to be known, or kept of the
     dialogue?"""
+    cdef Declared each
     if intrinsic.library == PROPAGATION:
         return True
     if recorder_state.dialogue and intrinsic.bytes in ("result", "frame") and "screen" in intrinsic.kinds:
@@ -131,8 +142,9 @@ cdef bint is_wanted(object intrinsic):
 cdef str interpose_all(str name, object module):
     """Interpose the declared intrinsics of a module; returns the entries for the map. A module without any may not be
     filled yet, and is examined again."""
+    cdef Declared intrinsic
     expand(name, module)
-    intrinsics = [each for each in _declared[name] if WILD not in each.qualified]
+    intrinsics = [intrinsic for intrinsic in _declared[name] if not intrinsic.is_pattern]
     entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
     if not intrinsics or not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
         _seen[name] = ref(module)
@@ -222,7 +234,7 @@ cdef bint declare_package(str package) except False:
     _to_come.discard(package)
     thread.quiet += 1
     try:
-        for intrinsic in _packages.declare(package, _next_number):
+        for intrinsic in declarations(_packages.declare(package, _next_number)):
             declare(intrinsic)
             _next_number = number_after(intrinsic)
     except Exception:

@@ -1,10 +1,10 @@
 """What the shims use of C: slots and stubs, what every shim does, how one is put in place (cext/hooks)."""
 
 from cpython.object cimport PyObject, PyTypeObject
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strncmp, strncpy
-from posix.unistd cimport access
+from posix.unistd cimport access, close as close_descriptor
 
 from interpose.timing.clock cimport (
     CLOCK_KINDS,
@@ -100,6 +100,10 @@ cdef extern from "core/transaction_sampling.h":
         FATE_passed_over
     void chosen_begin(uint64_t, uint32_t, const char *, fate)
     void chosen_know(uint32_t, uint32_t)
+
+cdef extern from "core/shared_files.h" nogil:
+    int shared_files_open(int)
+    int shared_files_next(int, uint64_t *, char *, size_t)
 
 cdef extern from "core/follow.h":
     const char *follow_choose(const char *, const char *)
@@ -552,6 +556,7 @@ cdef extern from "Python.h":
     void PyThreadState_EnterTracing(thread_state *)
     void PyThreadState_LeaveTracing(thread_state *)
     const char *PyUnicode_AsUTF8(object) except NULL
+    const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
     PyObject *PyObject_CallOneArg_or_null "PyObject_CallOneArg"(PyObject *, PyObject *)
     int Py_AddPendingCall(int (*)(void *) noexcept, void *)
     PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
@@ -566,7 +571,6 @@ cdef extern from "Python.h":
     void Py_DECREF(object)
     object PyUnicode_FromFormat(const char *, ...)
     int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
-    void PyObject_GC_UnTrack(PyObject *)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     void PyType_Modified(PyTypeObject *)

@@ -35,6 +35,7 @@ cdef object _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
+include "intrinsics.pxi"
 include "own_hooks.pxi"
 include "installed.pxi"
 include "slots.pxi"
@@ -149,7 +150,8 @@ def describe(bytes head):
 
 
 def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None):
-    """Put shims in the place of `intrinsics`: now in the modules that exist, in others when they are imported.
+    """Put shims in the place of `intrinsics`, a list or what the bundle packed: now in the modules that exist, in others
+    when they are imported.
 
     `wrappers`, where given, wrap each instead (interpose.capture.wrappers). `catch_all`, where given, is called with the library
     and the target of a name that a module has not; it may give another target. `packages`, where given, declares
@@ -165,14 +167,16 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     _declared.clear()
     _seen.clear()
     _mapped.clear()
+    _next_number = 1
     forget_number_kinds()
     transactions_forget()
     if UNSUPPORTED != NULL:
         note(UNSUPPORTED.decode())
-    for intrinsic in intrinsics:
+    found = declarations(intrinsics)
+    for intrinsic in found:
         declare(intrinsic)
-    _next_number = max([number_after(intrinsic) for intrinsic in intrinsics], default=1)
-    libraries_begin(intrinsics, modules, catch_all)
+        _next_number = max(_next_number, number_after(intrinsic))
+    libraries_begin(found, modules, catch_all)
     look_at_locks(modules)
     _modules = modules
     _modules_seen = 0

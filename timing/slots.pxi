@@ -31,9 +31,10 @@ cdef bint free_dead_slots() except False:
 cdef uint8_t number_of(const char *const *words, str word) except 255:
     """The place of a word in one of the lists of words."""
     cdef uint8_t number = 0
+    cdef const char *encoded
     if not word and words[0][0] == 0:
         return 0
-    encoded = word.encode()
+    encoded = PyUnicode_AsUTF8(word)
     while words[number] != NULL:
         if strcmp(words[number], encoded) == 0:
             return number
@@ -65,7 +66,7 @@ cdef str RESULT = "result"
 cdef tuple OF_CALLS = ("served", "holder", "tls")  # details that a call alone has
 
 
-cdef uint8_t subject_number(object intrinsic) except? 0:
+cdef uint8_t subject_number(Declared intrinsic) except? 0:
     """Which argument the detail is taken from; the object itself, or the result."""
     argument = intrinsic.argument
     if argument is None:
@@ -88,7 +89,7 @@ cdef bint find_headers(slot *slot, str text) except False:
     return True
 
 
-cdef bint fit(slot *slot, object intrinsic) except False:
+cdef bint fit(slot *slot, Declared intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
     cdef int kind, offset, own_kinds
     cdef uint32_t number = intrinsic.number
@@ -144,7 +145,7 @@ cdef bint is_plain_body(c_signature signature, slot *slot) noexcept:
     return not slot.passes and (slot.body == bodies[signature] or (takers[signature] != NULL and slot.body == takers[signature]))
 
 
-cdef bint let_pass(Installed installed, object owner, object intrinsic) except False:
+cdef bint let_pass(Installed installed, object owner, Declared intrinsic) except False:
     """Let free locks pass, if the slot's intrinsic takes a lock with a visible state."""
     cdef PyMethodDef *definition
     cdef slot *slot = installed.slot

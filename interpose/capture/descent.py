@@ -64,10 +64,15 @@ def _read(path: str) -> bytes:
 
 def _mapped_experiments(pid: int) -> "Iterable[str]":
     """The directories of the experiments with threads files that the process has mapped."""
-    end = b".er/threads\n"
-    maps = _read(f"/proc/{pid}/maps")
-    lines = [line for line in maps.splitlines(keepends=True) if line.endswith(end)] if end in maps else []
-    return dict.fromkeys(os.fsdecode(line[line.index(b"/") : -len("/threads\n")]) for line in lines)
+    from interpose.timing import shims
+
+    end = b".er/threads"
+    files = shims.shared_files(pid)
+    if files is None:  # Linux before 6.11
+        maps = _read(f"/proc/{pid}/maps")
+        lines = maps.split(b"\n") if end in maps else []
+        files = [line[line.index(b"/") :] for line in lines if line.endswith(end)]
+    return dict.fromkeys([os.fsdecode(path.removesuffix(b"/threads")) for path in files if path.endswith(end)])
 
 
 def _founder_and_lineage(directory: str) -> tuple[str, str]:

@@ -6,30 +6,40 @@ The traced program imports this module when it starts, so it imports next to not
 import os
 import sys
 
-from interpose import library
 from interpose.config import levels
 from interpose.config.program import program_name
 from interpose.instrumentation import system_library
-from interpose.instrumentation.search import library_places
 
 OUR_MODULES = ("interpose.", "__future__", "cython_runtime", "_cython_")
 GROUP = "INTERPOSE_GROUP"  # where the founder found its group's libraries
+PACKED = None  # what the system library declares at once, resolved, where the bundle has it (interpose/bundle.py)
 
 
 def intrinsics_of(wanted, found=None, everything=False, collected=None):
     """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
     there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later.
-    Where there are data collectors, `collected`, so is what stands for them."""
+    Where there are data collectors, `collected`, so is what stands for them. In the usual case they are packed, and
+    only the shims can read them."""
     if "calls" not in wanted.record:
         return []
+    if PACKED and not (found or everything or collected) and _is_as_declared(wanted):
+        return PACKED
+    from interpose import library
+
     layers = layers_of(wanted)
     if found or everything:
         every = (library.SYSTEM, [*system_library.every(), *_on_request(wanted, collected)])
         _sample([every, *(found.libraries if found else ())], wanted)
         return at_levels(found.resolve(every, layers) if found else library.resolve([every], layers), wanted)
-    ours = (library.SYSTEM, [*system_library.INTRINSICS, *_on_request(wanted, collected)])
+    ours = (library.SYSTEM, [*system_library.standard(), *_on_request(wanted, collected)])
     _sample([ours], wanted)
     return at_levels(library.resolve([ours], layers), wanted)
+
+
+def _is_as_declared(wanted):
+    """Whether the settings add and change nothing of what is declared."""
+    added = wanted.files == "buffered" or wanted.statements or "native" in wanted.record
+    return not (added or wanted.one_in or wanted.kinds or wanted.levels or wanted.propagate or wanted.forbidden)
 
 
 def layers_of(wanted):
@@ -91,13 +101,16 @@ class Packages:
         self.names = list(system_library.PACKAGES)
         self._wanted = wanted
         self._declared = set()
-        self._modules = {module.__name__: module for module in (library, system_library)}
+        self._modules = {system_library.__name__: system_library}
 
     def declare(self, package, number):
         """The intrinsics of a package, and of others that are declared beside it, numbered from `number` on."""
         before = set(sys.modules)
         sys.modules.update(self._modules)
         try:
+            from interpose import library
+
+            self._modules[library.__name__] = library
             declared = [each for each in system_library.of_packages([package]) if each.target not in self._declared]
         finally:
             for name in set(sys.modules) - before:
@@ -109,9 +122,8 @@ class Packages:
         return at_levels(found, self._wanted)
 
 
-def load_libraries(wanted, environment):
-    """The libraries other than the system library, loaded; None if there are none, the usual case."""
-    places = library_places(wanted, environment, sys.orig_argv)
+def load_libraries(wanted, places):
+    """The libraries other than the system library in these places, loaded; None if there are none, the usual case."""
     found = None if places is None else _load(wanted, places)
     return _with_propagation(found) if wanted.propagate else found
 
@@ -130,6 +142,7 @@ def _load(wanted, places):
 
 def _with_propagation(found):
     """The same, with the library that adds headers before all others."""
+    from interpose import library
     from interpose.instrumentation import libraries, propagation
 
     found = found or libraries.Found()
@@ -137,11 +150,10 @@ def _with_propagation(found):
     return found
 
 
-def load_collectors(wanted, environment):
-    """The data collectors of this program, loaded; None if there are none, the usual case."""
+def load_collectors(wanted, places):
+    """The data collectors of this program in these places, loaded; None if there are none, the usual case."""
     if wanted.collectors == ():
         return None
-    places = library_places(wanted, environment, sys.orig_argv)
     if places is None and wanted.collectors is None:
         return None
     from interpose.capture import collecting

@@ -28,6 +28,7 @@ from interpose.config.program import import_directories, import_roots, is_exempt
 from interpose.config.trust import has_other_rights  # noqa: E402
 from interpose.errors import InterposeError, SettingError  # noqa: E402
 from interpose.experiments.metadata import describe, names  # noqa: E402
+from interpose.instrumentation.search import library_places  # noqa: E402
 
 POLICY = "/etc/interpose.conf"  # what the administrator forbids
 LINEAGE = "INTERPOSE_LINEAGE"
@@ -128,8 +129,9 @@ def begin_wanted(wanted, parent, environment):
     choose_redacted(wanted)
     founder, lineage, directory = find_place(parent, wanted)
     try:
-        found = load_libraries(wanted, environment) if "calls" in wanted.record else None
-        collected = load_collectors(wanted, environment) if "calls" in wanted.record else None
+        places = library_places(wanted, environment, sys.orig_argv) if "calls" in wanted.record else None
+        found = load_libraries(wanted, places) if "calls" in wanted.record else None
+        collected = load_collectors(wanted, places) if "calls" in wanted.record else None
         packages = None if found or wanted.by != "place" or "calls" not in wanted.record else Packages(wanted)
         intrinsics = intrinsics_of(wanted, found, everything=not packages, collected=collected)
         record(wanted, founder, lineage, directory, intrinsics, found, packages, collected)

@@ -1,15 +1,18 @@
 """The bundle of what the start of a recording imports."""
 
 import marshal
+import os
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
 
 import interpose
-from interpose import bundle
+from interpose import bundle, library
 from interpose.boot import BUNDLE, Finder, open_bundle
+from interpose.instrumentation import system_library
 
 PACKAGE = Path(interpose.__file__).parent
 IMPORTED = """
@@ -117,10 +120,62 @@ def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_
     assert "interpose.timing.shims" in others
     assert [each for each in others if made.places[each][0].endswith(".py")] == []
 
+
+def test_it_has_what_the_system_library_declares_at_once():
+    fields, values, numbers = bundle.packed()
+    found = [values[number] for number in array("H", numbers)]
+    rows = [found[first : first + len(fields)] for first in range(0, len(found), len(fields))]
+    system_library.forget()
+    declared = library.resolve([(library.SYSTEM, system_library.standard())])
+    wanted = [[getattr(each, name) for name in fields] for each in declared]
+    system_library.forget()
+
+    assert rows == wanted
+
+
+def test_what_is_not_in_it_of_a_declaration_is_the_same_for_all():
+    system_library.forget()
+    declared = library.resolve([(library.SYSTEM, system_library.standard())])
+    left_out = {*library.Intrinsic.__slots__} - {*bundle.PACKED} - {"layer"}
+    found = {name: {getattr(each, name) for each in declared} for name in left_out}
+    system_library.forget()
+
+    nothing = {name: {""} for name in ("passes_on", "place", "suffix")}
+    never = {name: {False} for name in ("overrides", "raises", "sampled")}
+    assert found == {**nothing, **never, "order": {0}, "others": {()}, "wrapper": {None}}
+    assert not any(each.is_pattern for each in declared)
+
+
+BEGUN = """
+import os, sys
+from interpose import boot
+boot.BUNDLE = sys.argv[1]
+os.environ["INTERPOSE"] = "1"
+boot.boot()
+"""
+
+
+def test_a_start_without_it_interposes_the_same(tmp_path):
+    def mapped(name: str) -> list[str]:
+        place = tmp_path / name
+        place.mkdir()
+        environment = {key: text for key, text in os.environ.items() if not key.startswith("INTERPOSE")}
+        words = [sys.executable, "-c", BEGUN, name]
+        subprocess.run(words, cwd=place, env={**environment, "HOME": str(place)}, check=True)
+        return (place / "test.1.er" / "map.xml").read_text().splitlines()
+
+    with_it = mapped(BUNDLE)
+
+    assert len(with_it) > 100
+    assert with_it == mapped("none.bundle")
+
+
 STARTED = """
 import sys
 from interpose import boot, bundle
 made = bundle.make_for_start(sys.argv[1:])
+for name in [each for each in sys.modules if each.startswith("interpose.") and each[10:] not in ("boot", "bundle")]:
+    del sys.modules[name]  # what making it has imported
 names, begin, end = made.places["<start>"]
 before = set(sys.modules)
 finder = boot.Finder({PLACES}, memoryview(made.code))

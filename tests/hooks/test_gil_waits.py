@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interpose.capture.interposed import library, system_library
+from interpose import library
+from interpose.instrumentation import system_library
 
 LOCK = "interpreter lock"
 MS = 1_000_000
@@ -401,6 +402,6 @@ def test_texts_beyond_ascii_name_the_place(traced):
 
 
 def test_the_library_declares_it_once():
-    declared = [each for each in library.resolve([("system", system_library.INTRINSICS)]) if each.kinds == ["gil"]]
+    declared = [each for each in library.resolve([("system", system_library.standard())]) if each.kinds == ["gil"]]
 
     assert [each.name for each in declared] == [LOCK]

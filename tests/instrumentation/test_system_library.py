@@ -74,7 +74,7 @@ def test_what_is_declared_of_packages_is_read_with_any_of_them():
         assert package in {intrinsic.module.partition(".")[0] for intrinsic in of_packages([package])}
     named = {intrinsic.module.partition(".")[0] for intrinsic in of_packages(PACKAGES)}
     assert named == set(PACKAGES)
-    at_once = {intrinsic.module.partition(".")[0] for intrinsic in system_library.INTRINSICS}
+    at_once = {intrinsic.module.partition(".")[0] for intrinsic in system_library.standard()}
     assert at_once - {"interpose"} <= sys.stdlib_module_names
 
 

@@ -45,7 +45,7 @@ MAY_IMPORT = {
     "interpose/instrumentation": INSTRUMENTATION,
     "interpose/capture": CAPTURE,
     "interpose/boot.py": ("interpose.capture",),
-    "interpose/bundle.py": (),
+    "interpose/bundle.py": ("interpose.instrumentation.system_library", "interpose.library"),
     "interpose/transactions.py": (),
     "interpose/__init__.py": ("interpose.boot", "interpose.instrumentation.collectors", "interpose.transactions"),
     "interpose/attach": (

@@ -3,34 +3,14 @@
 Declarations for packages are read when one of them is imported.
 """
 
-from interpose.instrumentation.system_library import (
-    databases,
-    files,
-    imports,
-    marks,
-    network,
-    processes,
-    screens,
-    served,
-    waits,
-)
-from interpose.library import Intrinsic
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-INTRINSICS = [
-    *databases.INTRINSICS,
-    *screens.INTRINSICS,
-    *files.INTRINSICS,
-    *network.INTRINSICS,
-    *processes.INTRINSICS,
-    *waits.INTRINSICS,
-    *served.INTRINSICS,
-    *marks.INTRINSICS,
-    *imports.INTRINSICS,
-]
+    from interpose.library import Intrinsic
+
+# The modules here that declare something of the interpreter and its standard library.
+STANDARD = ("databases", "screens", "files", "network", "processes", "waits", "served", "marks", "imports")
 # Packages, and the modules here that declare something of them.
 PACKAGES = {
     **dict.fromkeys(("psycopg2", "psycopg", "asyncpg"), "postgresql"),
@@ -48,9 +28,17 @@ PACKAGES = {
 }
 
 
-def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
+def standard() -> "list[Intrinsic]":
+    """What is declared of the interpreter and its standard library."""
+    return _declared_in(STANDARD)
+
+
+def of_packages(packages: "Iterable[str]") -> "list[Intrinsic]":
     """The declarations for the packages, and for packages declared together with them."""
-    modules = dict.fromkeys([module for package in packages for module in PACKAGES[package].split()])
+    return _declared_in(dict.fromkeys([module for package in packages for module in PACKAGES[package].split()]))
+
+
+def _declared_in(modules: "Iterable[str]") -> "list[Intrinsic]":
     found: list[Intrinsic] = []
     for module in modules:
         if module not in globals():  # where it stands once it was read
@@ -59,9 +47,9 @@ def of_packages(packages: "Iterable[str]") -> list[Intrinsic]:
     return found
 
 
-def every() -> list[Intrinsic]:
+def every() -> "list[Intrinsic]":
     """All that is declared."""
-    return [*INTRINSICS, *of_packages(PACKAGES)]
+    return [*standard(), *of_packages(PACKAGES)]
 
 
 def forget() -> None:

@@ -1,0 +1,18 @@
+/* The files that a process, not only this one, has mapped so that it writes to them: those of a recording are. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/visible.h"
+
+enum { SHARED_FILES_UNKNOWN = -1 }; /* not asked of a kernel before 6.11 */
+
+/* Open the list of what the process has mapped: a descriptor, or less than 0 where it is not for us to see. */
+VISIBLE int shared_files_open(pid_t pid);
+
+/* The path of the next such mapping from the address `*from` on, which moves behind it: 1; 0 where there are no more;
+   SHARED_FILES_UNKNOWN where the kernel cannot say. */
+VISIBLE int shared_files_next(int list, uint64_t *from, char *path, size_t bytes);

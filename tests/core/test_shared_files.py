@@ -1,0 +1,38 @@
+"""The files that a process has mapped and writes to, by which a child finds out whether its parent is recorded."""
+
+import mmap
+import os
+import subprocess
+import sys
+
+import pytest
+
+from interpose.timing import shims
+
+pytestmark = pytest.mark.skipif(shims.shared_files(os.getpid()) is None, reason="Linux before 6.11 does not say")
+
+MAPPED = """
+import mmap, sys
+with open(sys.argv[1], "r+b") as written, open(sys.argv[2], "rb") as read:
+    kept = mmap.mmap(written.fileno(), 0), mmap.mmap(read.fileno(), 0, prot=mmap.PROT_READ)
+print("mapped", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_only_those_it_writes_to_are_named(tmp_path):
+    paths = [tmp_path / "written\nhere", tmp_path / "read"]
+    for path in paths:
+        path.write_bytes(b"x" * mmap.PAGESIZE)
+    words = [sys.executable, "-c", MAPPED, *map(str, paths)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        found = shims.shared_files(child.pid)
+        child.stdin.close()
+
+    assert os.fsencode(paths[0]) in found
+    assert os.fsencode(paths[1]) not in found
+
+
+def test_a_process_that_does_not_exist_has_none():
+    assert shims.shared_files(2**22 + 1) == []
