@@ -130,6 +130,13 @@ def flame(place: Workplace) -> str:
     return (place.directory / "flame.svg").read_text()
 
 
+def annotated(place: Workplace) -> str:
+    """What callgrind_annotate, of Valgrind, says of the example."""
+    place.run(f"interpose export --to callgrind -o callgrind.out {place.orders}")
+    command = "callgrind_annotate --auto=no --threshold=95 --show=wall,wait,calls callgrind.out"
+    return _of_command(command, place.shown(command), 40)
+
+
 def trace(name: str, begin: float, end: float) -> Callable[[Workplace], str]:
     """The part of a trace between two shares of its time, drawn from the spans that a collector gets."""
 
@@ -166,6 +173,7 @@ PICTURES = {
     ),
     "display.svg": Picture("display.md", terminal("orders", "interpose display -limit 12 -functions {}")),
     "trace.svg": Picture("exports.md", trace("orders", 0.2, 0.22)),
+    "callgrind.svg": Picture("exports.md", annotated),
     "sql.svg": Picture(
         "exports.md",
         terminal(
