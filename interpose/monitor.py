@@ -117,7 +117,7 @@ class Watched:
         if process.events is None:
             return
         if self._keeper is None:
-            from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted  # most of all imports
+            from interpose.analysis.consolidation.kept_records import Keeper, slowest_wanted  # long, and rarely needed
 
             self._keeper = Keeper(process, self._pauses(), slowest_wanted(process), details_at_most=DETAILS_AT_MOST)
         self._keeper.follow(process, self._pauses())

@@ -1,5 +1,5 @@
-# Functions like those of programs, with which line trace calibrates. Each makes as many passes as it is given. The numbers of the
-# instructions behind the first loop of `jumps_far` are objects that are made for the event.
+# Functions like those of programs, with which line trace calibrates. Each makes as many passes as it is given. In `jumps_far`
+# the numbers of the instructions behind the `if` are objects that are made for the event.
 
 FUNCTIONS = """
 LIST = [1, 2]

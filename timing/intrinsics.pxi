@@ -1,6 +1,6 @@
 # What is declared of an intrinsic, as the shims read it.
 
-@no_gc  # it refers to texts, and to declarations that do not refer to it
+@no_gc  # what leads back to it are shims, which are taken out again
 cdef class Declared:
     """What an interpose.library.Intrinsic says, where compiled code finds it at once. Nothing of that class is imported
     for what the system library declares: a start of Python unpacks it (interpose/bundle.py)."""

@@ -1,14 +1,13 @@
 /* The files that a process, not only this one, has mapped so that it writes to them: those of a recording are. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "core/visible.h"
 
-enum { SHARED_FILES_UNKNOWN = -1 }; /* not asked of a kernel before 6.11 */
+enum { SHARED_FILES_UNKNOWN = -1 }; /* before Linux 6.11 */
 
 /* Open the list of what the process has mapped: a descriptor, or less than 0 where it is not for us to see. */
 VISIBLE int shared_files_open(pid_t pid);

@@ -196,7 +196,7 @@ static inline struct line_thread *innermost(PyThreadState *state, frame *here)
     return LIKELY(thread && thread->top->frame == here) ? thread : find_frame(state, here);
 }
 
-/* Up to this one CPython has the object of an instruction's number ready, which counts bytes. */
+/* The last instruction whose number CPython has ready as an object: it is told as an offset in bytes. */
 enum { HIGH_UNIT = SMALL_NUMBERS / 2 };
 
 static int64_t jump_ticks(size_t from, size_t to)

@@ -18,8 +18,8 @@ PACKED = None  # what the system library declares at once, resolved, where the b
 def intrinsics_of(wanted, found=None, everything=False, collected=None):
     """The intrinsics to be interposed, in the search order of their libraries; `found` are those besides ours. Where
     there are such, or `everything` is wanted, what we declare of packages is among them; else it is declared later.
-    Where there are data collectors, `collected`, so is what stands for them. In the usual case they are packed, and
-    only the shims can read them."""
+    Where there are data collectors, `collected`, so is what stands for them. With the usual settings they
+    are packed, and only the shims read them (timing/intrinsics.pxi)."""
     if "calls" not in wanted.record:
         return []
     if PACKED and not (found or everything or collected) and _is_as_declared(wanted):

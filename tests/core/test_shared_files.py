@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from interpose.capture import descent
 from interpose.timing import shims
 
 pytestmark = pytest.mark.skipif(shims.shared_files(os.getpid()) is None, reason="Linux before 6.11 does not say")
@@ -36,3 +37,17 @@ def test_only_those_it_writes_to_are_named(tmp_path):
 
 def test_a_process_that_does_not_exist_has_none():
     assert shims.shared_files(2**22 + 1) == []
+
+def test_the_list_of_an_older_kernel_names_the_same_experiments(tmp_path, monkeypatch):
+    threads = tmp_path / "of a parent.er" / "threads"
+    threads.parent.mkdir()
+    threads.write_bytes(b"x" * mmap.PAGESIZE)
+    words = [sys.executable, "-c", MAPPED, str(threads), str(threads)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        found = [*descent._mapped_experiments(child.pid)]
+        monkeypatch.setattr(shims, "shared_files", lambda pid: None)
+        listed = [*descent._mapped_experiments(child.pid)]
+        child.stdin.close()
+
+    assert found == listed == [str(threads.parent)]

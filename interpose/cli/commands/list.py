@@ -39,6 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"{path}: {os.strerror(errno.EACCES)}")
     if not found and not unreadable:
         say(f"no experiments in {directory}")
-    if found or arguments.format != "text":  # machines get a table that is empty, people no heading without rows
+    if found or arguments.format != "text":  # a program is given an empty table, too
         write_table(experiments_table(found, time.time()), arguments)
     return 0
