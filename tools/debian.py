@@ -6,6 +6,7 @@ The mirror is $DEBIAN_MIRROR, the cache $PYTHONS_CACHE or ~/.cache/pythons.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -14,11 +15,16 @@ from pathlib import Path
 MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 NEWEST = "unstable"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+NOT_FETCHED = re.compile(r"^E: Failed to fetch (?P<file>\S+) *(?P<why>[^\[\n]*)", re.MULTILINE)  # [its address]
 CACHE = Path(os.environ.get("PYTHONS_CACHE") or Path.home() / ".cache" / "pythons").absolute()
 
 
 class Failed(Exception):
     """What could not be done, and why."""
+
+
+class NotFetched(Failed):
+    """A file that could not be fetched, and why."""
 
 
 class Packages:
@@ -48,8 +54,8 @@ class Packages:
         return next(directory.glob(f"{name}_*.deb"))
 
     def fetch_source(self, name: str, directory: Path) -> Path:
-        """The archive of the sources that the package is made from."""
-        run(*self._apt_get("deb-src"), "source", "--download-only", name, within=directory)
+        """The archive of the sources that the package is made from. Raises NotFetched if the mirror lacks it."""
+        run(*self._apt_get("deb-src"), "source", "--download-only", "--tar-only", name, within=directory)
         return next(directory.glob("*.orig.tar.*z"))
 
     def _apt_get(self, sort: str) -> list[str]:
@@ -87,9 +93,11 @@ def check(needed: dict[str, str]) -> None:
 
 
 def run(*words: str, within: Path | None = None, env: dict[str, str] | None = None) -> None:
-    """Raise Failed with the last line of what the command says, if it fails."""
+    """Raise Failed with the last line of what a command says, if it fails; NotFetched with the file that apt lacks."""
     both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     done = subprocess.run(words, cwd=within, env={**os.environ, **(env or {})}, text=True, **both)
+    if done.returncode and (missing := NOT_FETCHED.search(done.stdout)):
+        raise NotFetched(f"could not fetch {missing['file']}: {' '.join(missing['why'].split())}")
     if done.returncode:
         raise Failed(f"{words[0]} failed: {last_line(done)}")
 

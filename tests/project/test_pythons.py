@@ -33,11 +33,19 @@ chmod +x $bin/python3.14t
 END
 """
 COMMANDS = {
-    "apt-get": 'case "$*" in *" source "*) cp "$ARCHIVE" python3.14_3.14.0.orig.tar.gz ;; esac',
+    "apt-get": 'case "$*" in *" source "*) cp "$ARCHIVE" python3.14_3.14.0.orig.tar.gz 2>&- || eval "$LACKS" ;; esac',
     "make": "exec sh ./steps",
     "cc": "",
     "xz": "",
 }
+
+
+# How apt-get ends that is told of a file which the mirror no longer has.
+LACKS = """
+echo 'E: Failed to fetch http://mirror/python3.14_3.14.0.orig.tar.xz  404  Not Found [IP: 192.0.2.1 80]'
+echo 'E: Failed to fetch some archives.'
+exit 100
+"""
 
 
 @pytest.fixture
@@ -46,8 +54,10 @@ def sources(tmp_path):
 
     def prepare(python):
         configure, commands = tmp_path / "Python-3.14.0" / "configure", tmp_path / "commands"
-        for directory in (configure.parent, commands):
-            directory.mkdir()
+        header = configure.parent / "Include" / "patchlevel.h"
+        for directory in (header.parent, commands):
+            directory.mkdir(parents=True)
+        header.write_text("#define PY_MAJOR_VERSION\t3\n#define PY_MINOR_VERSION\t14\n")
         for path, text in [(configure, CONFIGURE), *((commands / name, text) for name, text in COMMANDS.items())]:
             path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")
             path.chmod(0o755)
@@ -55,7 +65,8 @@ def sources(tmp_path):
         with tarfile.open(archive, "w:gz") as file:
             file.add(configure.parent, configure.parent.name)
         search = f"{commands}:{os.environ['PATH']}"
-        return {"PYTHONS_CACHE": str(tmp_path / "cache"), "PATH": search, "ARCHIVE": str(archive), "PYTHON": python}
+        places = {"PYTHONS_CACHE": str(tmp_path / "cache"), "PATH": search, "ARCHIVE": str(archive)}
+        return {**places, "PYTHON": python, "LACKS": LACKS}
 
     return prepare
 
@@ -73,7 +84,15 @@ def test_one_that_is_there_is_not_fetched_again(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path}/bin/python3.14\n", "")
 
 
-@pytest.mark.parametrize(("words", "said"), [(["three"], "three: not a version such as 3.14"), ([], "which version?")])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["three"], "three: not a version such as 3.14"),
+        ([], "which version?"),
+        (["3.14", "--sources", "file"], "--sources: needs one free-threaded version, such as 3.14t"),
+        (["3.14t", "3.15t", "--sources", "file"], "--sources: needs one free-threaded version, such as 3.14t"),
+    ],
+)
 def test_what_is_no_version_is_refused_by_name(words, said):
     done = pythons(*words)
 
@@ -104,3 +123,47 @@ def test_one_that_was_built_without_a_module_is_not_kept(sources, tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "tools/pythons: python3.14t was built without ssl: install the package libssl-dev\n"
     assert not list((tmp_path / "cache").glob("**/python3.14t"))
+
+
+def test_what_the_mirror_no_longer_has_is_told_in_a_line_with_what_to_do(sources, tmp_path):
+    done = pythons("3.14t", **{**sources(sys.executable), "ARCHIVE": str(tmp_path / "nowhere")})
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "tools/pythons: could not fetch http://mirror/python3.14_3.14.0.orig.tar.xz: 404 Not Found; "
+        "with another archive of the sources: tools/pythons 3.14t --sources FILE\n"
+    )
+    assert not list((tmp_path / "cache").glob("**/python3.14t"))
+
+
+def test_one_is_built_from_an_archive_that_is_given_without_asking_the_mirror(sources, tmp_path):
+    variables = sources(sys.executable)
+    done = pythons("3.14t", "--sources", variables["ARCHIVE"], **{**variables, "ARCHIVE": str(tmp_path / "nowhere")})
+
+    python = tmp_path / "cache" / "bin" / "python3.14t"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{python}\n", "")
+    assert "--disable-gil" in python.read_text()
+
+
+def test_sources_of_another_version_are_refused_by_both_names(sources, tmp_path):
+    variables = sources(sys.executable)
+    done = pythons("3.15t", "--sources", variables["ARCHIVE"], **variables)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"tools/pythons: {variables['ARCHIVE']}: has the sources of Python 3.14, not of 3.15\n"
+
+
+@pytest.mark.parametrize("contents", ["an archive of something else", "no archive", "nothing"])
+def test_what_has_no_sources_is_refused_by_its_name(contents, sources, tmp_path):
+    other = tmp_path / "other.tar.gz"
+    if contents == "no archive":
+        other.write_text("none")
+    elif contents != "nothing":
+        with tarfile.open(other, "w:gz") as file:
+            file.add(__file__, "other/file.py")
+    done = pythons("3.14t", "--sources", str(other), **sources(sys.executable))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"tools/pythons: {other}: ")
+    assert len(done.stderr.splitlines()) == 1
+    assert not list((tmp_path / "cache").iterdir())
