@@ -8,12 +8,16 @@ from locking import LEAST_NS, long_events, main_thread
 WAITERS = """
     import _queue, json, multiprocessing, queue, sys, threading, time
     def later(act, *arguments):
+        coming = []  # where processors are busy, start() may take longer than the pause
         def run():
+            while not coming:
+                time.sleep(0.001)
             time.sleep(0.15)
             act(*arguments)
         helper = threading.Thread(target=run, daemon=True)
         helper.start()
         helped_ns.append(time.monotonic_ns())
+        coming.append("main")
         return helper
     def wait(case):
         if case == "Condition.wait":
@@ -119,9 +123,10 @@ def test_each_wait_is_one_event_with_what_it_waits_by_inside_of_it(traced):
             assert wait.inner_wall_ns == sum(event.wall_ns for event in inside) <= wait.wall_ns
             assert wait.inner_cpu_ns == sum(event.cpu_ns for event in inside) <= wait.cpu_ns
             of_name = [event for event in inside if founder.intrinsic(event.intrinsic).name == WITHIN[name]]
-            (longest,) = [event for event in of_name if event.wall_ns > LEAST_NS]
-            assert founder.intrinsic(longest.intrinsic).kind == kind
-            wait, name = longest, WITHIN[name]
+            # The first: where processors are busy, to take the condition's lock back may take as long.
+            inner = next(event for event in of_name if event.wall_ns > LEAST_NS)
+            assert founder.intrinsic(inner.intrinsic).kind == kind
+            wait, name = inner, WITHIN[name]
         assert founder.string(wait.detail) == ""
 
 
@@ -169,20 +174,26 @@ def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced
     done = traced(f"""
         import threading, time
         lock = threading.{kind}()
-        waited = []
+        here, long = [], []
         def work():
-            for turn in range(40):
+            here.append("one more")
+            while len(here) < 4:
+                time.sleep(0.001)
+            turn = 0
+            while len(long) < 100:
                 begun = time.perf_counter()
                 lock.acquire()
-                waited.append(time.perf_counter() - begun)
+                took = time.perf_counter() - begun
+                if took > 0.001:
+                    long.append(took)
                 time.sleep(0.002)
                 lock.release()
                 if turn % 2:
                     time.sleep(0.001)  # or who has it may always be the first to have it again
+                turn += 1
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
-        long = [each for each in waited if each > 0.001]
         print(len(long), sum(long))
     """)
     count, seconds = map(float, done.stdout.split())
@@ -190,6 +201,6 @@ def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced
     process = done.experiment.founder
     walls = [each.wall_ns for each in done.events() if process.intrinsic(each.intrinsic).name in names]
 
-    assert count > 20
+    assert count >= 100
     assert sum(wall_ns > 1_000_000 for wall_ns in walls) >= count * 0.95
     assert sum(walls) / 1e9 >= seconds * 0.95
