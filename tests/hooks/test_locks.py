@@ -14,6 +14,14 @@ def line_of(done, mark):
     return number
 
 
+def waits_at(done, mark, name, process=None):
+    """The long waits of that name in the line of the program that has this mark: elsewhere, as in threading.py, others
+    may wait long where processors are busy."""
+    told = process or done.experiment.founder
+    waits = [(event, told.own_line(event.stack)) for event in long_events(done, name, process)]
+    return [event for event, place in waits if place and place.own and place.line == line_of(done, mark)]
+
+
 def details(done, events, process=None):
     told = process or done.experiment.founder
     return [told.string(event.detail) for event in events]
@@ -153,9 +161,7 @@ def test_a_wait_is_timed_and_the_holder_is_named_by_his_own_line(lock, hold, wai
     founder = done.experiment.founder
     measured_ns, native_id = map(int, done.stdout.split())
     (holder,) = [thread.number for thread in founder.threads if thread.record.tid == native_id]
-    (event,) = [
-        event for event in long_events(done, name) if founder.own_line(event.stack).line == line_of(done, "# waits")
-    ]
+    (event,) = waits_at(done, "# waits", name)
 
     assert done.stderr == ""
     assert founder.intrinsic(event.intrinsic).kind == "sync"
@@ -168,7 +174,7 @@ def test_a_wait_is_timed_and_the_holder_is_named_by_his_own_line(lock, hold, wai
 def test_who_took_a_lock_again_and_let_go_holds_it_from_the_first_line(traced):
     hold = "with lock:  # taken|    with lock:|        pass|    pause()"
     done = traced(HELD.format(lock=RECURSIVE, hold=hold.replace("|", "\n" + " " * 4), wait="lock.acquire()"))
-    (event,) = [event for event in long_events(done, "threading.RLock.acquire") if event.parent == 0]
+    (event,) = waits_at(done, "# waits", "threading.RLock.acquire")
 
     assert done.experiment.founder.string(event.detail).endswith(f"program.py:{line_of(done, '# taken')} hold")
 
@@ -182,7 +188,7 @@ def test_a_wait_in_vain_is_timed_and_does_not_make_a_holder(traced):
                 pause()
         def try_it():
             begun_ns = time.monotonic_ns()
-            assert lock.acquire(timeout=0.1) is False
+            assert lock.acquire(timeout=0.1) is False  # tries
             print(time.monotonic_ns() - begun_ns)
             assert lock.acquire(False) is False
         holder = threading.Thread(target=hold)
@@ -192,12 +198,12 @@ def test_a_wait_in_vain_is_timed_and_does_not_make_a_holder(traced):
         trying.start()
         trying.join()
         coming.append("main")
-        with lock:
+        with lock:  # waits
             pass
         """)
     )
-    tried, got = (long_events(done, f"threading.Lock.{name}") for name in ("acquire", "__enter__"))
-    tried = [event for event in tried if event.parent == 0]
+    tried = waits_at(done, "# tries", "threading.Lock.acquire")
+    got = waits_at(done, "# waits", "threading.Lock.__enter__")
 
     assert done.stderr == ""
     assert (len(tried), len(got)) == (1, 1)
@@ -284,12 +290,12 @@ def test_a_holder_whose_code_is_gone_is_named_by_thread_alone(traced):
         holder.start()
         ready.wait()
         coming.append("main")
-        lock.acquire()
+        lock.acquire()  # waits
         holder.join()
         print(holder.native_id)
         """)
     )
-    (event,) = [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0]
+    (event,) = waits_at(done, "# waits", "threading.Lock.acquire")
     founder = done.experiment.founder
     (holder,) = [thread.number for thread in founder.threads if thread.record.tid == int(done.stdout)]
 
@@ -317,10 +323,10 @@ def test_a_lock_at_the_address_of_a_dead_one_has_its_own_holder(traced):
         holder.start()
         ready.wait()
         coming.append("main")
-        lock.acquire()
+        lock.acquire()  # waits
         """)
     )
-    (detail,) = details(done, [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0])
+    (detail,) = details(done, waits_at(done, "# waits", "threading.Lock.acquire"))
 
     assert detail.endswith(f"program.py:{line_of(done, '# taken')} hold")
 
@@ -339,12 +345,12 @@ def test_a_forked_child_knows_only_holders_of_its_own(traced):
         ready.wait()
         child = os.fork()
         if child == 0:
-            assert lock.acquire(timeout=0.1) is False  # nobody here holds it
+            assert lock.acquire(timeout=0.1) is False  # held by nobody
             ready.clear()
             threading.Thread(target=hold, args=(own,)).start()
             ready.wait()
             coming.append("main")
-            own.acquire()
+            own.acquire()  # waits
             lock._at_fork_reinit()
             assert lock.acquire(False)
             os._exit(0)
@@ -354,7 +360,8 @@ def test_a_forked_child_knows_only_holders_of_its_own(traced):
         """)
     )
     (child,) = done.experiment.processes[1:]
-    events = [event for event in long_events(done, "threading.Lock.acquire", child) if event.parent == 0]
+    marks = ("# held by nobody", "# waits")
+    events = [event for mark in marks for event in waits_at(done, mark, "threading.Lock.acquire", child)]
 
     assert done.stderr == ""
     assert [event.wall_ns >= 100_000_000 for event in events] == [True, True]
@@ -366,35 +373,35 @@ def test_a_forked_child_knows_only_holders_of_its_own(traced):
 
 
 def test_a_wait_that_a_signal_ends_is_an_error_and_makes_no_holder(traced):
-    done = traced("""
-        import signal, threading, time
+    done = traced(
+        pausing("""
+        import signal
         class Enough(Exception):
             pass
         def stop(number, frame):
             signal.setitimer(signal.ITIMER_REAL, 0)
             raise Enough
         signal.signal(signal.SIGALRM, stop)
-        lock, ready, stopped = threading.Lock(), threading.Event(), threading.Event()
+        lock = threading.Lock()
         def hold():
             with lock:  # taken
-                ready.set()
-                stopped.wait()
-                time.sleep(0.1)
+                pause()
         threading.Thread(target=hold).start()
         ready.wait()
         # Again: free-threaded CPython does not see a signal that comes just before it waits for the lock.
         signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
         begun_ns = time.monotonic_ns()
         try:
-            lock.acquire()
+            lock.acquire()  # is stopped
         except Enough:
             print(time.monotonic_ns() - begun_ns)
-        stopped.set()
-        with lock:
+        coming.append("main")
+        with lock:  # waits
             print("taken")
-    """)
-    (stopped,) = [event for event in long_events(done, "threading.Lock.acquire") if event.parent == 0]
-    (got,) = long_events(done, "threading.Lock.__enter__")
+        """)
+    )
+    (stopped,) = waits_at(done, "# is stopped", "threading.Lock.acquire")
+    (got,) = waits_at(done, "# waits", "threading.Lock.__enter__")
 
     took_ns, taken = done.stdout.splitlines()
     assert (taken, done.stderr) == ("taken", "")
