@@ -90,6 +90,10 @@ class RecordedFiles:
         text = table.get(number) if table else None
         return self._missing("strings", number, UNKNOWN) if text is None else text
 
+    def _has_string(self, number: int) -> bool:
+        """Whether the string is there, in a process without a parent."""
+        return number in (0, OTHER) or (self._strings is not None and self._strings.get(number) is not None)
+
     def strings(self) -> Iterator[tuple[int, str]]:
         """Number and text of each string of this process's own."""
         return self._strings.all() if self._strings else iter(())

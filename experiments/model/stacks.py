@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from interpose.experiments.format.records import SiteRecord, StackRecord
@@ -14,6 +15,7 @@ from interpose.experiments.model.recorded_files import UNKNOWN, RecordedFiles
 
 DEEPEST_STACK = 10_000
 _KEPT_STACKS = 64 * 1024
+_STACKS_AT_ONCE = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Site:
     function: str
     own: bool
     collector: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))  # which tells most apart, sooner than all fields
 
     @property
     def is_native(self) -> bool:
@@ -103,6 +108,14 @@ class RecordedStacks(RecordedFiles):
         innermost, found = self._traits_of(stack)
         return innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
 
+    def in_rows(self, stack: int) -> tuple[bool, Site | None] | None:
+        """All that rows tell of a stack: whether calls from there belong to the start, and the own line of others; None
+        if it is not there, which is not noted here."""
+        if stack not in self._traits and self._find_stack(stack) is None:
+            return None
+        is_start_up = self.is_start_up(stack)
+        return is_start_up, None if is_start_up else self.own_line(stack)
+
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` if it is not there."""
         if number not in self._sites_seen:
@@ -127,7 +140,25 @@ class RecordedStacks(RecordedFiles):
 
     @cached_property
     def _traits(self) -> dict[int, tuple[Site | None, _Traits]]:
-        return {}
+        """What is known of stacks: at the beginning, of the first ones of which nothing is missing. A stack comes after
+        the one that it was called from, so one look at each is enough. Who asks for another one notes what is missing.
+        """
+        traits: dict[int, tuple[Site | None, _Traits]] = {}
+        if self.parent is not None or self._stacks is None:
+            return traits
+        sites, start = self._sites_seen, _NO_FRAMES[1]
+        for number, (place, outer, *_) in islice(self._stacks.fields(), _STACKS_AT_ONCE):
+            if not place:  # not written yet
+                continue
+            site = sites.get(place) or (self.site(place) if self._has_site(place) else None)
+            around = traits.get(outer) if 0 < outer < number else None
+            if site is None or (outer and around is None):
+                continue
+            found = around[1] if around else start
+            if site.own or found.is_built_in or site.file == _SITE_MODULE:
+                found = found.around(site)
+            traits[number] = site, found
+        return traits
 
     def _traits_of(self, stack: int) -> tuple[Site | None, _Traits]:
         """The innermost site of a stack, and what all of its frames say together; stacks share their outer parts, which
@@ -165,6 +196,13 @@ class RecordedStacks(RecordedFiles):
     def _find_stack(self, number: int) -> StackRecord | None:
         table = self._with_number(number, lambda process: process._stacks)
         return table.get(number) if table else None
+
+    def _has_site(self, number: int) -> bool:
+        """Whether the site is there, and all texts that it names."""
+        record = self._sites.get(number) if self._sites else None
+        if record is None or record.file == 0:
+            return False
+        return all(map(self._has_string, (record.file, record.function, record.collector)))
 
     def _find_site(self, number: int) -> Site:
         table = self._with_number(number, lambda process: process._sites)
