@@ -196,11 +196,11 @@ class StringTable:
 
     def get(self, number: int) -> str | None:
         """The string `number`; bytes that are no UTF-8 are replaced."""
+        if (known := self._kept.get(number)) is not None:
+            return known
         index = number - self.first
         if index < 0 or not self.readable:
             return None
-        if number in self._kept:
-            return self._kept[number]
         if index >= len(self._offsets):
             self._go_on()
         if index >= len(self._offsets):

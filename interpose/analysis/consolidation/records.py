@@ -50,6 +50,7 @@ class Records:
     def __init__(self, by: Sequence[str], found: Iterable[Found] = ()) -> None:
         self.by = tuple(by)
         self.roots: list[Record] = []
+        self._walked: list[Record] | None = None  # all of them, as long as no more are taken in
         made: list[Record] = []
         place = self.by.index("intrinsic") if "intrinsic" in self.by else None
         for each in found:
@@ -64,6 +65,7 @@ class Records:
 
         Where `plain`, none is then under a transaction or has the name of one.
         """
+        self._walked = None
         places = [other.by.index(name) for name in self.by]
         waiting: list[tuple[Record | None, list[Record]]] = [(None, other.roots)]
         while waiting:
@@ -106,16 +108,18 @@ class Records:
 
     def walk(self) -> Iterator[Record]:
         """Every record, each behind the one around it."""
-        waiting = list(reversed(self.roots))
-        while waiting:
-            record = waiting.pop()
-            yield record
-            if record.inner:
-                waiting.extend(reversed(record.inner))
+        if self._walked is None:
+            self._walked, waiting = [], list(reversed(self.roots))
+            while waiting:
+                record = waiting.pop()
+                self._walked.append(record)
+                if record.inner:
+                    waiting.extend(reversed(record.inner))
+        return iter(self._walked)
 
     def calls(self) -> Iterator[Record]:
         """Every record of calls, each behind the one around it."""
-        return (record for record in self.walk() if record.is_call)
+        return iter([record for record in self.walk() if record.is_call])
 
     def by_thread(self, statement: int = 0) -> dict[int, Sums]:
         """The figures of each thread's calls, if the thread is the first of the fields; line events are counted
