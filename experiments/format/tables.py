@@ -141,7 +141,7 @@ class RecordTable(Generic[Record]):
     def _records(self, file: OpenFile) -> Iterator[tuple[int, Record, bytes]]:
         size = self._unpacker.record_bytes
         for number, data in self._windows(file):
-            for place in range(0, len(data), size):
+            for place in range(0, len(data.rstrip(b"\0")), size):
                 record = data[place : place + size]
                 if record.count(0) < size:
                     yield number + place // size, self._unpacker.one(record), record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 
 from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
@@ -67,7 +67,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
 def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
-    calls: Counter[str] = Counter()
+    calls: dict[str, int] = defaultdict(int)
     for each in of_paths:
         calls[each.detail] += each.calls
     often = [each for each in of_paths if calls[each.detail] >= REPEATED_AT_LEAST]
