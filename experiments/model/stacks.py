@@ -117,11 +117,13 @@ class RecordedStacks(RecordedFiles):
     def in_rows(self, stack: int) -> tuple[bool, Site | None] | None:
         """All that rows tell of a stack: whether calls from there belong to the start, and the own line of others; None
         if it is not there, which is not noted here."""
-        if stack not in self._traits and self._find_stack(stack) is None:
-            return None
-        traits = self._traits_of(stack)
-        is_start_up = _is_start_up(*traits)
-        return is_start_up, None if is_start_up else _own_line(*traits)
+        known = self._traits.get(stack)
+        if known is None:
+            if self._find_stack(stack) is None:
+                return None
+            known = self._traits_of(stack)
+        is_start_up = _is_start_up(*known)
+        return is_start_up, None if is_start_up else _own_line(*known)
 
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` if it is not there."""

@@ -191,9 +191,9 @@ class _Rows:
                 number = alike.get(like) if like else None
                 if number is None:
                     number = self.number(grouping.row_of(process, told))
+                    if like:
+                        alike[like] = number
                 numbers[key] = number
-                if like:
-                    alike[like] = number
             return number
 
         return grouped(records.roots, number_of)

@@ -6,6 +6,7 @@ was made inside another one of its row.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -124,17 +125,17 @@ class Records:
     def by_thread(self, statement: int = 0) -> dict[int, Sums]:
         """The figures of each thread's calls, if the thread is the first of the fields; line events are counted
         separately, if that is the number of their intrinsic."""
-        threads: dict[int, Sums] = {}
+        threads: defaultdict[int, Sums] = defaultdict(Sums)
         place = self.by.index("intrinsic") if statement else 0
         for record in self.calls():
-            sums = threads.setdefault(record.key[0], Sums())
+            sums = threads[record.key[0]]
             is_outermost = record.outer_call is None
             sums.add(record.sums, inclusive=is_outermost)
             if is_outermost:
                 sums.top_cpu_ns += record.sums.cpu_ns
             if statement and record.key[place] == statement:
                 sums.statements += record.sums.calls
-        return threads
+        return dict(threads)
 
     def sums(self) -> dict[Key, Sums]:
         """The figures of the calls by key; inclusive times without calls inside another call of the key."""
