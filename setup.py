@@ -72,8 +72,9 @@ GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 # It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
 # passes through is in C files.
 QUICK = ["-Og"]
-# Except these: they read every event of an experiment.
-THOROUGH = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
+# Except these: they read every event of an experiment, in steps that are best compiled into one.
+THOROUGH = ["-O3"]
+READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
 
 # What recorded calls of C run, on a stack that may be small; what needs more has cext/core/spare_stack.c for it.
 ON_ANY_STACK = (
@@ -163,7 +164,7 @@ def generated(source, link=(), **options):
         [source, *EXTENSION_SOURCES.get(source, ())],
         depends=[*glob("cext/*/*.h"), KINDS_FILE, *glob("interpose/include/*.h"), *beside],
         include_dirs=INCLUDES,
-        extra_compile_args=[*FLAGS, *GENERATED, *([] if source in THOROUGH else QUICK), *WERROR],
+        extra_compile_args=[*FLAGS, *GENERATED, *(THOROUGH if source in READ_EVENTS else QUICK), *WERROR],
         extra_link_args=[*LINK_FLAGS, *link],
         **options,
     )

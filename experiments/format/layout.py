@@ -60,6 +60,7 @@ class Layout:
         if not 0 < record_bytes <= LARGEST_RECORD_BYTES:
             raise LayoutError(f"a record of {record_bytes} bytes")
         self.record_bytes = record_bytes
+        self._pickers: dict[tuple[str, ...], Picker] = {}
         self.fields = {field.name: field for field in sorted(fields, key=lambda field: field.offset)}
         end = 0
         for field in self.fields.values():
@@ -75,7 +76,10 @@ class Layout:
 
     def picker(self, names: Sequence[str]) -> Picker:
         """What gives of each record the fields `names`, in that order; 0 for those that it does not have."""
-        return Picker(self, names)
+        wanted = tuple(names)
+        if wanted not in self._pickers:
+            self._pickers[wanted] = Picker(self, wanted)
+        return self._pickers[wanted]
 
 
 class Picker:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 
 from interpose import quantities
 from interpose.errors import ExperimentError
-from interpose.experiments.format.elements import Attributes, integer, read_elements
+from interpose.experiments.format.elements import LARGEST_XML_BYTES, Attributes, integer, parse_elements
 from interpose.experiments.format.layout import TYPES, DataType, Field, Layout, LayoutError
 from interpose.experiments.metadata.describe import OF_PROGRAMS
-from interpose.experiments.model.files import Damages
+from interpose.experiments.model.files import Damages, open_plain
 
 READS_UP_TO = 4
 ROOTS_AT_MOST = 256
@@ -20,6 +21,9 @@ LOWERED, FILTERED, WARNING, WITHIN = "level", "filter", "warning", "within"  # k
 FATES = (KEPT, PASSED_OVER) = ("kept", "passed over")
 _TRACE_PARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}")
 _ONE_IN = re.compile(r"(?:1/)?([0-9]{1,7})")
+# Where the descriptions of records begin and end in a log, and what is read in their place if they are known.
+_FIRST, _LAST, _KNOWN = b"<head>", b"</data>", b"<known"
+_LARGEST_KNOWN_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -137,28 +141,76 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
 
     Raises ExperimentError if it is missing, is not the log of an experiment, or has a later version.
     """
-    reader = _LogReader(place, damages)
     try:
-        read_elements(path, place, damages, reader.begin, reader.text, reader.end)
+        with open(open_plain(path), "rb") as file:
+            data = file.read(LARGEST_XML_BYTES + 1)
     except OSError as error:
         raise ExperimentError(f"{place}: {error.strerror}") from error
-    if not reader.log.version:
+    if (known := _with_known_descriptions(data)) is not None:
+        return known
+    log = _parsed(data, place, damages).log
+    if not log.version:
         raise ExperimentError(f"{place}: not the log of an experiment")
-    return reader.log
+    return log
+
+
+def _with_known_descriptions(data: bytes) -> Log | None:
+    """The log in `data`, the greater part of which describes records as all runs do; None if it is not read in full
+    without damage that way."""
+    begin, end = data.find(_FIRST), data.rfind(_LAST) + len(_LAST)
+    if not 0 <= begin < end <= _LARGEST_KNOWN_BYTES or _KNOWN in data:
+        return None
+    described = _descriptions(data[begin:end])
+    if described is None:
+        return None
+    damages = Damages()
+    try:
+        reader = _parsed(data[:begin] + _KNOWN + b"/>" + data[end:], "", damages, described)
+    except ExperimentError:
+        return None
+    return reader.log if reader.took_known and not damages.found else None
+
+
+@lru_cache(maxsize=16)
+def _descriptions(data: bytes) -> Log | None:
+    """A log of the descriptions of records in `data` alone; None if these are damaged, or something else is there."""
+    damages = Damages()
+    try:
+        reader = _parsed(b'<experiment version="1">' + data + b"</experiment>", "", damages)
+    except ExperimentError:
+        return None
+    log = reader.log
+    alone = Log(version=1, head=log.head, control=log.control, control_offset=log.control_offset, data=log.data)
+    return log if log == alone and not damages.found and reader.is_between else None
+
+
+def _parsed(data: bytes, place: str, damages: Damages, known: Log | None = None) -> _LogReader:
+    reader = _LogReader(place, damages, known)
+    parse_elements(BytesIO(data), place, damages, reader.begin, reader.text, reader.end)
+    return reader
 
 
 class _LogReader:
-    """Gathers a Log from the elements of a log.xml."""
+    """Gathers a Log from the elements of a log.xml. `known` has the descriptions that one element stands for."""
 
-    def __init__(self, place: str, damages: Damages) -> None:
+    def __init__(self, place: str, damages: Damages, known: Log | None) -> None:
         self.log = Log()
+        self.took_known = False
+        self._known = known
         self._place = place
         self._damages = damages
+        self._depth = 0
         self._argument: list[str] | None = None
         self._open: list[_Description] = []
         self._inner: tuple[Layout, Attributes] | None = None
 
+    @property
+    def is_between(self) -> bool:
+        """Whether no description is read in part, so that what follows does not depend on what was read."""
+        return self._inner is None
+
     def begin(self, name: str, attributes: Attributes) -> None:
+        self._depth += 1
         if name != "experiment" and not self.log.version:
             raise ExperimentError(f"{self._place}: not the log of an experiment")
         if name in _DESCRIBED:
@@ -171,6 +223,7 @@ class _LogReader:
             self._argument.append(text)
 
     def end(self, name: str) -> None:
+        self._depth -= 1
         if name == "argument" and self._argument is not None:
             self.log.arguments.append("".join(self._argument))
             self._argument = None
@@ -227,6 +280,15 @@ class _LogReader:
 
     def _begin_argument(self, attributes: Attributes) -> None:
         self._argument = []
+
+    def _take_known(self, attributes: Attributes) -> None:
+        """Take over the known descriptions, directly in the root element: there they mean what they mean alone."""
+        if self._known and self._depth == 2 and self.is_between:
+            self.log.head = self._known.head
+            if self._known.control:
+                self.log.control, self.log.control_offset = self._known.control, self._known.control_offset
+            self.log.data.update(self._known.data)
+            self.took_known = True
 
     def _process(self, attributes: Attributes) -> None:
         self.log.pid = self._number(attributes, "pid")
@@ -317,6 +379,7 @@ _ELEMENTS: dict[str, Callable[[_LogReader, Attributes], None]] = {
     "argument": _LogReader._begin_argument,
     "process": _LogReader._process,
     "event": _LogReader._event,
+    "known": _LogReader._take_known,
 }
 _DESCRIBED = frozenset(("head", "control", "data", "block", "table"))
 

@@ -32,6 +32,8 @@ class RecordedIntrinsics(RecordedFiles):
     @cached_property
     def numbered_intrinsics(self) -> dict[int, Intrinsic]:
         """All intrinsics by number, as this process or those that forked it name them."""
+        if self.parent is None:
+            return self._intrinsics
         return {number: each for process in [*self.forked_from()][::-1] for number, each in process._intrinsics.items()}
 
     @property

@@ -90,6 +90,12 @@ class RecordedFiles:
         text = table.get(number) if table else None
         return self._missing("strings", number, UNKNOWN) if text is None else text
 
+    def _sound_string(self, number: int) -> str | None:
+        """The same if it is there, in a process without a parent."""
+        if number in (0, OTHER):
+            return self.string(number)
+        return self._strings.get(number) if self._strings else None
+
     def strings(self) -> Iterator[tuple[int, str]]:
         """Number and text of each string of this process's own."""
         return self._strings.all() if self._strings else iter(())

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from interpose.experiments.format.records import SiteRecord, StackRecord
@@ -14,6 +15,7 @@ from interpose.experiments.model.recorded_files import UNKNOWN, RecordedFiles
 
 DEEPEST_STACK = 10_000
 _KEPT_STACKS = 64 * 1024
+_STACKS_AT_ONCE = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,9 @@ class Site:
     function: str
     own: bool
     collector: str = ""
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))  # which tells most apart, sooner than all fields
 
     @property
     def is_native(self) -> bool:
@@ -65,6 +70,14 @@ class _Traits(NamedTuple):
 _NO_FRAMES = None, _Traits()
 
 
+def _own_line(innermost: Site | None, found: _Traits) -> Site | None:
+    return found.own or innermost
+
+
+def _is_start_up(innermost: Site | None, found: _Traits) -> bool:
+    return innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
+
+
 class RecordedStacks(RecordedFiles):
     """The sites and stacks of one process, by their numbers."""
 
@@ -94,14 +107,23 @@ class RecordedStacks(RecordedFiles):
 
     def own_line(self, stack: int) -> Site | None:
         """The first site of the program's own code, going outward; else the innermost, if any."""
-        innermost, found = self._traits_of(stack)
-        return found.own or innermost
+        return _own_line(*self._traits_of(stack))
 
     def is_start_up(self, stack: int) -> bool:
         """Whether calls from that site belong to the interpreter's own start, before the program's first line: from its
         module `site` and what that runs, or from built-in code that looks for the program."""
-        innermost, found = self._traits_of(stack)
-        return innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
+        return _is_start_up(*self._traits_of(stack))
+
+    def in_rows(self, stack: int) -> tuple[bool, Site | None] | None:
+        """All that rows tell of a stack: whether calls from there belong to the start, and the own line of others; None
+        if it is not there, which is not noted here."""
+        known = self._traits.get(stack)
+        if known is None:
+            if self._find_stack(stack) is None:
+                return None
+            known = self._traits_of(stack)
+        is_start_up = _is_start_up(*known)
+        return is_start_up, None if is_start_up else _own_line(*known)
 
     def site(self, number: int) -> Site:
         """The site `number`; one with `?` if it is not there."""
@@ -127,7 +149,27 @@ class RecordedStacks(RecordedFiles):
 
     @cached_property
     def _traits(self) -> dict[int, tuple[Site | None, _Traits]]:
-        return {}
+        """What is known of stacks: at the beginning, of the first ones of which nothing is missing. A stack comes after
+        the one that it was called from, so one look at each is enough. Who asks for another one notes what is missing.
+        """
+        traits: dict[int, tuple[Site | None, _Traits]] = {}
+        if self.parent is not None or self._stacks is None:
+            return traits
+        sites: dict[int, Site | None] = {0: None}  # 0 where a stack is not written yet
+        telling: set[int] = set()  # those that may change what is known of the frames around them
+        for number, (place, outer, _) in islice(self._stacks.fields(), _STACKS_AT_ONCE):
+            if place not in sites:
+                sites[place] = site = self._sound_site(place)
+                if site and (site.own or site.file == _SITE_MODULE or not site.file.startswith(_FROZEN)):
+                    telling.add(place)
+            site = sites[place]
+            around = traits.get(outer) if outer < number else None
+            if site is None or (around is None and outer):
+                continue
+            found = around[1] if around else _NO_FRAMES[1]
+            traits[number] = site, found.around(site) if place in telling else found
+        self._sites_seen.update({place: site for place, site in sites.items() if site})
+        return traits
 
     def _traits_of(self, stack: int) -> tuple[Site | None, _Traits]:
         """The innermost site of a stack, and what all of its frames say together; stacks share their outer parts, which
@@ -166,12 +208,25 @@ class RecordedStacks(RecordedFiles):
         table = self._with_number(number, lambda process: process._stacks)
         return table.get(number) if table else None
 
+    def _sound_site(self, number: int) -> Site | None:
+        """The site, if it is there and all texts that it names, in a process without a parent."""
+        record = self._sites.get(number) if self._sites else None
+        if record is None or record.file == 0:
+            return None
+        file, function, named_by = map(self._sound_string, (record.file, record.function, record.collector))
+        if file is None or function is None or named_by is None:
+            return None
+        return _site(record, file, function, named_by)
+
     def _find_site(self, number: int) -> Site:
         table = self._with_number(number, lambda process: process._sites)
         record = table.get(number) if table else None
         if record is None or record.file == 0:
             return self._missing("sites", number, UNKNOWN_SITE)
-        file, function, named_by = map(self.string, (record.file, record.function, record.collector))
-        if record.interpreter:
-            function += f" (interpreter {record.interpreter})"
-        return Site(file, record.line, function, bool(record.own), named_by)
+        return _site(record, *map(self.string, (record.file, record.function, record.collector)))
+
+
+def _site(record: SiteRecord, file: str, function: str, named_by: str) -> Site:
+    if record.interpreter:
+        function += f" (interpreter {record.interpreter})"
+    return Site(file, record.line, function, bool(record.own), named_by)

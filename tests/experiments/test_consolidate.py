@@ -113,6 +113,12 @@ def test_both_give_the_same_records(rows, by, histograms):
     assert same(both(event_layout(), by, [records[:cut], records[cut:]], histograms=histograms))
 
 
+def test_what_the_recorder_writes_is_what_is_read_fastest():
+    described = event_layout().fields.values()
+
+    assert [(each.name, each.offset, each.size_bytes) for each in described] == compiled.USUAL
+
+
 @pytest.mark.long
 @given(events, keys, st.integers(0, 3), st.integers(0, 5), st.integers(0, 3))
 def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by, waiting, most, details):

@@ -112,6 +112,20 @@ def test_what_is_not_an_experiment_is_refused_by_name(tmp_path, monkeypatch, mak
     assert str(refused.value) == what
 
 
+def test_what_is_missing_of_a_stack_is_noted_for_who_asks_for_it(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    sound, torn = build.stack(build.site("app.py", 1, "main")), build.stack(77)
+    inside, inside_torn = (build.stack(build.site("app.py", 2, "work"), each) for each in (sound, torn))
+    build.write()
+    process = Experiment(str(tmp_path / "t.1.er")).founder
+
+    assert process.own_line(inside) == Site("app.py", 2, "work", True)
+    assert process.in_rows(10**6) is None
+    assert process.damages.found == []
+    assert process.own_line(inside_torn) == Site("app.py", 2, "work", True)
+    assert [str(each) for each in process.damages.found] == ["t.1.er/sites: number 77 is not there"]
+
+
 def test_a_stack_that_calls_itself_ends(tmp_path):
     build = Build(tmp_path / "t.1.er")
     site = build.site("/usr/lib/a.py", 3, "f", own=0)

@@ -6,6 +6,7 @@ import pytest
 
 from interpose.errors import ExperimentError
 from interpose.experiments.format import elements
+from interpose.experiments.metadata import log as log_module
 from interpose.experiments.metadata.log import read_log
 from interpose.experiments.metadata.map import Intrinsic, read_map
 from interpose.experiments.model.files import Damages
@@ -103,6 +104,65 @@ def test_a_link_is_not_followed(tmp_path):
 
     with pytest.raises(ExperimentError, match=r"t\.1\.er/log\.xml: "):
         read_log(str(tmp_path / "log.xml"), "t.1.er/log.xml", Damages())
+
+
+def around_descriptions(before, after):
+    """What changes a log where its descriptions of records begin and end."""
+
+    def changed(text):
+        begin, end = text.index("<head>"), text.rindex("</data>") + len("</data>")
+        return f"{text[:begin]}{before}{text[begin:end]}{after}{text[end:]}"
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text,
+        lambda text: text.replace("<head>", "<!-- <head>").replace("</head>", "</head> -->"),
+        lambda text: text.replace('type="u64"', 'type="u16"'),
+        lambda text: text.replace('offset="8"', 'offset="x"', 1),
+        lambda text: text.replace("</data>", '</data><setting name="INTERPOSE_DIR" value="/there"/>', 1),
+        lambda text: text.replace("<head>", '<block bytes="64"><field name="a" type="u64" offset="0"/></block><head>'),
+        lambda text: text.replace("<experiment", "<trial").replace("</experiment", "</trial"),
+        around_descriptions("<!--", "-->"),
+        around_descriptions("<![CDATA[", "]]>"),
+        around_descriptions("<?no", "?>"),
+        around_descriptions("<argument>", "</argument>"),
+        around_descriptions("<argument>a<b>", "</b></argument>"),
+        around_descriptions('<data name="more" record_bytes="8" head_bytes="64" block_bytes="65536">', "</data>"),
+        around_descriptions("<a>" * 14, "</a>" * 14),
+        around_descriptions("<a b='", "'/>"),
+        around_descriptions("<known/>", ""),
+        around_descriptions("<known/><!--", "-->"),
+        around_descriptions("</experiment><experiment>", ""),
+        around_descriptions("<head/>", "</data>"),
+    ],
+)
+def test_known_descriptions_of_records_are_read_as_unknown_ones(reading, tmp_path, monkeypatch, changed):
+    text = changed(Build(tmp_path, arguments=["app.py"]).log_xml())
+
+    def told():
+        try:
+            return reading(text)
+        except ExperimentError as error:
+            return str(error)
+
+    known = told()
+    monkeypatch.setattr(log_module, "_with_known_descriptions", lambda data: None)
+
+    assert known == told()
+
+
+def test_what_all_runs_describe_alike_is_read_once(reading, tmp_path, monkeypatch):
+    reading(Build(tmp_path).log_xml())
+    monkeypatch.delitem(log_module._ELEMENTS, "field")  # so that no field is read any more
+
+    log, damages = reading(Build(tmp_path, pid=7).log_xml())
+
+    assert (log.pid, damages) == (7, [])
+    assert list(log.data["events"].layout.fields) == [name for name, _ in fields("EVENT")]
 
 
 def test_a_description_that_was_cut_off_does_not_count(reading, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from interpose.analysis.calls.rows import START_UP, Row
@@ -20,10 +20,20 @@ _KIND_COMMENTS = {IDLE: "waiting for work", START_UP: "Python's own start"}
 
 @dataclass(frozen=True)
 class Grouping:
-    """One way to group: the fields of the event that it needs, and the row that a key belongs to."""
+    """One way to group: the fields of the event that it needs, and the row that a key belongs to. `by_place`: that
+    depends on nothing but the intrinsic and what `in_rows` tells of the stack."""
 
     needs: tuple[str, ...]
     row_of: Callable[[Process, Mapping[str, int]], Row]
+    by_place: bool = False
+
+    def likeness(self, process: Process, key: Mapping[str, int]) -> Hashable:
+        """What keys with the same row have in common, which is told sooner than the row; None if nothing is, or if
+        something is not there, which is noted for each row."""
+        if not self.by_place or key["intrinsic"] not in process.numbered_intrinsics:
+            return None
+        place = process.in_rows(key["stack"])
+        return place and (key["intrinsic"], *place)
 
 
 def _of_kind(process: Process, key: Mapping[str, int]) -> Row:
@@ -175,10 +185,10 @@ COUNTED = ("kind", "intrinsic")
 
 
 GROUPINGS = {
-    "kind": Grouping(("intrinsic", "stack"), _of_kind),
+    "kind": Grouping(("intrinsic", "stack"), _of_kind, by_place=True),
     "intrinsic": Grouping(("intrinsic",), _of_intrinsic),
-    "site": Grouping(("intrinsic", "stack"), _of_site),
-    "function": Grouping(("intrinsic", "stack"), _of_function),
+    "site": Grouping(("intrinsic", "stack"), _of_site, by_place=True),
+    "function": Grouping(("intrinsic", "stack"), _of_function, by_place=True),
     "detail": Grouping(("intrinsic", "stack", "detail"), _of_detail),
     "statement": Grouping(("intrinsic", "stack", "detail"), _of_what("db", "statement")),
     "file": Grouping(("intrinsic", "stack", "detail"), _of_what("file", "file")),

@@ -180,13 +180,20 @@ class _Rows:
         needs = ("thread", *grouping.needs)
         picked = itemgetter(*map(records.by.index, needs))
         numbers: dict[Key, int] = {}
+        alike: dict[Hashable, int] = {}  # the numbers again, of keys whose stacks only differ in what no row tells
 
         def number_of(record: Record) -> int:
             key = picked(record.key)
             number = numbers.get(key)
             if number is None:
-                row = grouping.row_of(process, dict(zip(needs, key, strict=True)))
-                numbers[key] = number = self.number(row)
+                told = dict(zip(needs, key, strict=True))
+                like = grouping.likeness(process, told)
+                number = alike.get(like) if like else None
+                if number is None:
+                    number = self.number(grouping.row_of(process, told))
+                    if like:
+                        alike[like] = number
+                numbers[key] = number
             return number
 
         return grouped(records.roots, number_of)

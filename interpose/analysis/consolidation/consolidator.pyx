@@ -63,6 +63,40 @@ cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
 cdef uint64_t idle = tracking.IDLE
 cdef uint64_t other_detail = OTHER
 
+cdef struct Event:
+    # What is read of an event: its fields, 0 for those that its record does not have, and its keys.
+    uint64_t fields[FIELDS + 1]  # the last one is always 0: what is no key
+    uint64_t keys[KEYS]
+
+
+cdef packed struct Usual:
+    # How experiments of this version pack an event, which is read several times as fast as one packed otherwise.
+    uint64_t start_ns
+    uint64_t start_cpu_ns
+    uint64_t wall_ns
+    uint64_t cpu_ns
+    uint64_t inner_wall_ns
+    uint64_t inner_cpu_ns
+    uint64_t bytes
+    uint32_t thread
+    uint32_t call
+    uint32_t parent
+    uint32_t intrinsic
+    uint32_t stack
+    uint32_t detail
+    uint32_t error
+    uint32_t task
+
+
+USUAL_WIDE = ("start_ns", "start_cpu_ns", "wall_ns", "cpu_ns", "inner_wall_ns", "inner_cpu_ns", "bytes")
+USUAL_NARROW = ("thread", "call", "parent", "intrinsic", "stack", "detail", "error", "task")
+USUAL = [
+    *[(name, 8 * i, 8) for i, name in enumerate(USUAL_WIDE)],
+    *[(name, 8 * len(USUAL_WIDE) + 4 * i, 4) for i, name in enumerate(USUAL_NARROW)],
+]
+assert 8 * len(USUAL_WIDE) + 4 * len(USUAL_NARROW) == sizeof(Usual)
+
+
 cdef struct Place:
     size_t offset
     int size_bytes  # 0: the record does not have the field
@@ -127,6 +161,24 @@ cdef inline uint64_t load(const unsigned char *record, Place place) noexcept nog
     return 0
 
 
+cdef inline void read_usual(const Usual *record, uint64_t *fields) noexcept nogil:
+    fields[START] = record.start_ns
+    fields[START_CPU] = record.start_cpu_ns
+    fields[WALL] = record.wall_ns
+    fields[CPU] = record.cpu_ns
+    fields[INNER_WALL] = record.inner_wall_ns
+    fields[INNER_CPU] = record.inner_cpu_ns
+    fields[BYTES] = record.bytes
+    fields[THREAD] = record.thread
+    fields[CALL] = record.call
+    fields[PARENT] = record.parent
+    fields[INTRINSIC] = record.intrinsic
+    fields[STACK] = record.stack
+    fields[DETAIL] = record.detail
+    fields[ERROR] = record.error
+    fields[TASK] = record.task
+
+
 cdef inline bint is_small(int64_t time) noexcept nogil:
     return -<int64_t>longest_ns < time < <int64_t>longest_ns
 
@@ -141,8 +193,9 @@ cdef Closed closed(closing) except *:
 cdef class CompiledConsolidator(Records):
     """Consolidates by the fields `by`; as PlainConsolidator."""
 
-    cdef Place places[FIELDS]
-    cdef Place key_places[KEYS]
+    cdef bint is_usual
+    cdef Place places[FIELDS]  # if it is not
+    cdef int key_fields[KEYS]
     cdef int thread_key  # which of the keys is the thread; -1: none
     cdef int key_count
     cdef size_t record_bytes
@@ -179,14 +232,15 @@ cdef class CompiledConsolidator(Records):
     ):
         if len(by) > KEYS:
             raise ValueError(f"at most {KEYS} keys")
-        narrow = layout.unsigned((*MEASURED, *by))
+        narrow = layout.unsigned(MEASURED)
         self.record_bytes = narrow.record_bytes
         self.key_count = len(by)
         self.thread_key = by.index("thread") if "thread" in by else -1
+        self.is_usual = [(each.name, each.offset, each.size_bytes) for each in narrow.fields.values()] == USUAL
         for i, name in enumerate(MEASURED):
             self.places[i] = self.place_of(narrow, name)
         for i in range(KEYS):
-            self.key_places[i] = self.place_of(narrow, by[i] if i < len(by) else None)
+            self.key_fields[i] = MEASURED.index(by[i]) if i < len(by) else FIELDS
         self.layout = layout
         self.by = tuple(by)
         self.histograms = histograms
@@ -309,86 +363,91 @@ cdef class CompiledConsolidator(Records):
         return found
 
     cdef int add_all(self, const unsigned char *record, size_t count) except -1 nogil:
-        cdef uint64_t keys[KEYS]
+        cdef Event event
         cdef uint64_t wall
         cdef size_t i
-        cdef int k
+        memset(&event, 0, sizeof(event))
         for i in range(count):
-            for k in range(KEYS):
-                keys[k] = load(record, self.key_places[k])
-            wall = load(record, self.places[WALL])
-            if (
-                wall > longest_ns
-                or load(record, self.places[CPU]) > wall
-                or load(record, self.places[START]) > latest_ns
-            ):
+            self.read(record, &event)
+            wall = event.fields[WALL]
+            if wall > longest_ns or event.fields[CPU] > wall or event.fields[START] > latest_ns:
                 self.impossible_count += 1
                 record += self.record_bytes
                 continue
             self.order += 1
             if self.slow.has_room_for(wall):
                 self.slow.keep(wall, self.order, record)
-            if self.is_beside_last(record):
-                self.add_beside_last(record, keys)
+            if self.is_beside_last(event.fields):
+                self.add_beside_last(event.fields, event.keys)
             else:
-                self.add_one(record, keys)
+                self.add_one(event.fields, event.keys)
             record += self.record_bytes
         return 0
 
-    cdef inline uint64_t role_of(self, const unsigned char *record) noexcept nogil:
+    cdef inline void read(self, const unsigned char *record, Event *event) noexcept nogil:
+        cdef int i
+        if self.is_usual:
+            read_usual(<const Usual *>record, event.fields)
+        else:
+            for i in range(FIELDS):
+                event.fields[i] = load(record, self.places[i])
+        for i in range(KEYS):
+            event.keys[i] = event.fields[self.key_fields[i]]
+
+    cdef inline uint64_t role_of(self, const uint64_t *event) noexcept nogil:
         """What a call means for transactions."""
-        cdef uint64_t intrinsic = load(record, self.places[INTRINSIC])
+        cdef uint64_t intrinsic = event[INTRINSIC]
         return self.roles[intrinsic] if intrinsic < self.roles_known else 0
 
-    cdef inline bint is_beside_last(self, const unsigned char *record) noexcept nogil:
+    cdef inline bint is_beside_last(self, const uint64_t *event) noexcept nogil:
         """Whether a call that means nothing for transactions, and has none inside, is inside of what the last such one
         was: most are."""
-        cdef uint64_t call = load(record, self.places[CALL])
+        cdef uint64_t call = event[CALL]
         if (
             self.last == NONE
-            or load(record, self.places[PARENT]) != self.last_parent
-            or load(record, self.places[THREAD]) != self.last_thread
-            or self.role_of(record) & ~<uint64_t>BUSY
+            or event[PARENT] != self.last_parent
+            or event[THREAD] != self.last_thread
+            or self.role_of(event) & ~<uint64_t>BUSY
         ):
             return False
         if self.waiting == 1 and self.last_parent:  # for that parent
             return call != self.last_parent
         return self.waiting == 0 or self.find_holder(AWAITED, self.last_thread, call) == NONE
 
-    cdef inline int add_beside_last(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
+    cdef inline int add_beside_last(self, const uint64_t *event, const uint64_t *keys) except -1 nogil:
         cdef uint32_t node = self.last, into = self.last_into
         if not self.is_like(node, keys, 0):
             node = self.node_of(into, keys, 0)
             self.keep_last(node, into)
         if into != ROOT:
-            self.nodes[into].figures[BITS] |= self.role_of(record)
-        return self.add_figures(node, record, 0, 0)
+            self.nodes[into].figures[BITS] |= self.role_of(event)
+        return self.add_figures(node, event, 0, 0)
 
     cdef inline void keep_last(self, uint32_t node, uint32_t into) noexcept nogil:
         """Have the next call be compared with this one, unless its record is that of all that is too much."""
         self.last = node if self.nodes[node].outer == into else <uint32_t>NONE
         self.last_into = into
 
-    cdef int add_one(self, const unsigned char *record, const uint64_t *keys) except -1 nogil:
+    cdef int add_one(self, const uint64_t *event, const uint64_t *keys) except -1 nogil:
         """Add a call that may have others inside, or is inside of another, or is a transaction's."""
-        cdef uint64_t thread = load(record, self.places[THREAD])
-        cdef uint64_t parent = load(record, self.places[PARENT])
-        cdef uint64_t role = self.role_of(record)
+        cdef uint64_t thread = event[THREAD]
+        cdef uint64_t parent = event[PARENT]
+        cdef uint64_t role = self.role_of(event)
         cdef uint64_t think_wall = 0, think_cpu = 0
         cdef uint32_t node, into, awaited = NONE
         cdef bint is_span = (role & SPAN) != 0
         cdef bint ends = False
         cdef Told told
         if self.waiting:
-            awaited = self.find_holder(AWAITED, thread, load(record, self.places[CALL]))
+            awaited = self.find_holder(AWAITED, thread, event[CALL])
         if awaited:
             self.unlink(awaited)
             self.nodes[awaited].outer = NONE
             self.waiting -= 1
-        told = self.told_of(record, awaited, role)
+        told = self.told_of(event, awaited, role)
         if is_span:
-            think_wall = min(told.think_wall, load(record, self.places[WALL]))
-            think_cpu = min(told.think_cpu, load(record, self.places[CPU]))
+            think_wall = min(told.think_wall, event[WALL])
+            think_cpu = min(told.think_cpu, event[CPU])
         if parent:
             into = self.find_holder(AWAITED, thread, parent)
             if into == NONE:
@@ -397,10 +456,10 @@ cdef class CompiledConsolidator(Records):
             self.tell(into, &told)
         elif not self.is_tracking:
             into = ROOT
-        elif load(record, self.places[TASK]):
+        elif event[TASK]:
             into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
         elif is_span or told.bits & (READS | BEGINS | ENDS | NAMES):
-            into = self.step(record, &told, role, &ends)
+            into = self.step(event, &told, role, &ends)
         else:
             into = self.hold(thread)
         if not parent and into != ROOT:
@@ -409,7 +468,7 @@ cdef class CompiledConsolidator(Records):
         if awaited:
             self.take_over(node, awaited)
             self.give_back(awaited)
-        self.add_figures(node, record, think_wall, think_cpu)
+        self.add_figures(node, event, think_wall, think_cpu)
         if role & ~<uint64_t>BUSY == 0:
             self.keep_last(node, into)
             self.last_thread = thread
@@ -421,7 +480,7 @@ cdef class CompiledConsolidator(Records):
             self.let_go()
         return 0
 
-    cdef Told told_of(self, const unsigned char *record, uint32_t awaited, uint64_t role) noexcept nogil:
+    cdef Told told_of(self, const uint64_t *event, uint32_t awaited, uint64_t role) noexcept nogil:
         """What a call and those inside of it mean for transactions, and what name they would give one."""
         cdef Told told
         cdef uint64_t detail
@@ -434,22 +493,22 @@ cdef class CompiledConsolidator(Records):
             told.name = self.nodes[awaited].name
         if role & SPAN:
             if role & MARKED or told.name == 0 or told.name == idle:
-                detail = load(record, self.places[DETAIL])
-                told.name = by_detail | detail if detail else by_intrinsic | load(record, self.places[INTRINSIC])
+                detail = event[DETAIL]
+                told.name = by_detail | detail if detail else by_intrinsic | event[INTRINSIC]
             told.bits = BUSY
         elif role & READS:
             told.bits = role & (READS | BY_KEYS)
-            told.think_wall = load(record, self.places[WALL])
-            told.think_cpu = load(record, self.places[CPU])
-            told.stack = load(record, self.places[STACK])
+            told.think_wall = event[WALL]
+            told.think_cpu = event[CPU]
+            told.stack = event[STACK]
         elif role & NAMES:
-            detail = load(record, self.places[DETAIL])
+            detail = event[DETAIL]
             told.bits |= NAMES
             told.name = by_detail | detail if detail else idle
         else:
             told.bits |= role & (BEGINS | ENDS | BUSY)
             if role & (BEGINS | ENDS):
-                told.stack = load(record, self.places[STACK])
+                told.stack = event[STACK]
         return told
 
     cdef void tell(self, uint32_t into, Told *told) noexcept nogil:
@@ -463,20 +522,20 @@ cdef class CompiledConsolidator(Records):
         if told.name:
             node.name = told.name
 
-    cdef uint32_t step(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0 nogil:
+    cdef uint32_t step(self, const uint64_t *event, Told *told, uint64_t role, bint *ends) except 0 nogil:
         """What the call is put into, after what ended before it; `ends` whether its transaction ends with it."""
-        if self.gap.is_known and role & SPAN and self.end_gap(record):
+        if self.gap.is_known and role & SPAN and self.end_gap(event):
             return ROOT
         with gil:
-            return self.ask(record, told, role, ends)
+            return self.ask(event, told, role, ends)
 
-    cdef bint end_gap(self, const unsigned char *record) except -1 nogil:
+    cdef bint end_gap(self, const uint64_t *event) except -1 nogil:
         """Do what the tracker does where one transaction that is a call follows another on its thread; false if it must
         be asked. Asking takes longer than all else that is done with such a call and the calls inside of it."""
         cdef Gap *gap = &self.gap
-        cdef uint64_t start = load(record, self.places[START]), start_cpu = load(record, self.places[START_CPU])
+        cdef uint64_t start = event[START], start_cpu = event[START_CPU]
         cdef int64_t wall, used, cpu
-        if load(record, self.places[THREAD]) != gap.thread or start_cpu > latest_ns:
+        if event[THREAD] != gap.thread or start_cpu > latest_ns:
             return False
         wall = max(<int64_t>start - gap.start, 0)
         used = <int64_t>start_cpu - gap.start_cpu + gap.cpu_left
@@ -484,8 +543,8 @@ cdef class CompiledConsolidator(Records):
         if not is_small(used - cpu):
             return False
         self.close(gap.thread, Closed(idle, gap.start, wall, cpu, 0, 0))
-        gap.start = start + load(record, self.places[WALL])
-        gap.start_cpu = start_cpu + load(record, self.places[CPU])
+        gap.start = start + event[WALL]
+        gap.start_cpu = start_cpu + event[CPU]
         gap.cpu_left = used - cpu
         return True
 
@@ -505,15 +564,15 @@ cdef class CompiledConsolidator(Records):
             )
         return 0
 
-    cdef uint32_t ask(self, const unsigned char *record, Told *told, uint64_t role, bint *ends) except 0:
+    cdef uint32_t ask(self, const uint64_t *event, Told *told, uint64_t role, bint *ends) except 0:
         """Have the tracker decide; returns what the call is put into."""
-        thread = load(record, self.places[THREAD])
+        thread = event[THREAD]
         cdef uint32_t held = self.find_holder(HELD, thread, 0)
         call = Outermost(
-            load(record, self.places[START]),
-            load(record, self.places[WALL]),
-            load(record, self.places[START_CPU]),
-            load(record, self.places[CPU]),
+            event[START],
+            event[WALL],
+            event[START_CPU],
+            event[CPU],
             told.bits | role & (SPAN | MARKED),
             told.think_wall,
             told.think_cpu,
@@ -569,21 +628,21 @@ cdef class CompiledConsolidator(Records):
         return i
 
     cdef inline int add_figures(
-        self, uint32_t number, const unsigned char *record, uint64_t think_wall, uint64_t think_cpu
+        self, uint32_t number, const uint64_t *event, uint64_t think_wall, uint64_t think_cpu
     ) except -1 nogil:
         cdef uint64_t *figures = self.nodes[number].figures
-        cdef uint64_t wall = load(record, self.places[WALL])
-        cdef uint64_t cpu = load(record, self.places[CPU])
-        cdef uint64_t inner_wall = load(record, self.places[INNER_WALL])
-        cdef uint64_t inner_cpu = load(record, self.places[INNER_CPU])
+        cdef uint64_t wall = event[WALL]
+        cdef uint64_t cpu = event[CPU]
+        cdef uint64_t inner_wall = event[INNER_WALL]
+        cdef uint64_t inner_cpu = event[INNER_CPU]
         figures[CALLS] += 1
-        figures[ERRORS] += load(record, self.places[ERROR]) != 0
+        figures[ERRORS] += event[ERROR] != 0
         add(&figures[WALL_SUM], wall)
         add(&figures[CPU_SUM], cpu)
         add(&figures[SELF_WALL], wall - inner_wall if wall > inner_wall else 0)
         add(&figures[SELF_CPU], cpu - inner_cpu if cpu > inner_cpu else 0)
-        add(&figures[BYTES_SUM], load(record, self.places[BYTES]))
-        return self.add_spread(number, load(record, self.places[START]), wall, cpu, think_wall, think_cpu)
+        add(&figures[BYTES_SUM], event[BYTES])
+        return self.add_spread(number, event[START], wall, cpu, think_wall, think_cpu)
 
     cdef inline int add_spread(
         self, uint32_t number, uint64_t start, uint64_t wall, uint64_t cpu, uint64_t think_wall, uint64_t think_cpu

@@ -6,6 +6,7 @@ was made inside another one of its row.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
@@ -50,6 +51,7 @@ class Records:
     def __init__(self, by: Sequence[str], found: Iterable[Found] = ()) -> None:
         self.by = tuple(by)
         self.roots: list[Record] = []
+        self._walked: list[Record] | None = None  # all of them, as long as no more are taken in
         made: list[Record] = []
         place = self.by.index("intrinsic") if "intrinsic" in self.by else None
         for each in found:
@@ -64,6 +66,7 @@ class Records:
 
         Where `plain`, none is then under a transaction or has the name of one.
         """
+        self._walked = None
         places = [other.by.index(name) for name in self.by]
         waiting: list[tuple[Record | None, list[Record]]] = [(None, other.roots)]
         while waiting:
@@ -106,31 +109,33 @@ class Records:
 
     def walk(self) -> Iterator[Record]:
         """Every record, each behind the one around it."""
-        waiting = list(reversed(self.roots))
-        while waiting:
-            record = waiting.pop()
-            yield record
-            if record.inner:
-                waiting.extend(reversed(record.inner))
+        if self._walked is None:
+            self._walked, waiting = [], list(reversed(self.roots))
+            while waiting:
+                record = waiting.pop()
+                self._walked.append(record)
+                if record.inner:
+                    waiting.extend(reversed(record.inner))
+        return iter(self._walked)
 
     def calls(self) -> Iterator[Record]:
         """Every record of calls, each behind the one around it."""
-        return (record for record in self.walk() if record.is_call)
+        return iter([record for record in self.walk() if record.is_call])
 
     def by_thread(self, statement: int = 0) -> dict[int, Sums]:
         """The figures of each thread's calls, if the thread is the first of the fields; line events are counted
         separately, if that is the number of their intrinsic."""
-        threads: dict[int, Sums] = {}
+        threads: defaultdict[int, Sums] = defaultdict(Sums)
         place = self.by.index("intrinsic") if statement else 0
         for record in self.calls():
-            sums = threads.setdefault(record.key[0], Sums())
+            sums = threads[record.key[0]]
             is_outermost = record.outer_call is None
             sums.add(record.sums, inclusive=is_outermost)
             if is_outermost:
                 sums.top_cpu_ns += record.sums.cpu_ns
             if statement and record.key[place] == statement:
                 sums.statements += record.sums.calls
-        return threads
+        return dict(threads)
 
     def sums(self) -> dict[Key, Sums]:
         """The figures of the calls by key; inclusive times without calls inside another call of the key."""

@@ -80,8 +80,10 @@ class Sums:
         self.top_cpu_ns += other.top_cpu_ns
         self.rows += other.rows
         self.statements += other.statements
-        self.walls = _together(self.walls, other.walls)
-        self.cpus = _together(self.cpus, other.cpus)
+        if other.walls is not None:
+            self.walls = _together(self.walls, other.walls)
+        if other.cpus is not None:
+            self.cpus = _together(self.cpus, other.cpus)
 
     def move_rows(self) -> None:
         """Count what was moved as rows."""
@@ -109,9 +111,7 @@ def total(sums: Iterable[Sums]) -> Sums:
     return whole
 
 
-def _together(mine: Histogram | None, other: Histogram | None) -> Histogram | None:
-    if other is None:
-        return mine
+def _together(mine: Histogram | None, other: Histogram) -> Histogram:
     made = mine or Histogram()
     made.add(other)
     return made

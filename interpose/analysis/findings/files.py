@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
@@ -66,9 +67,11 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
 def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
-    for detail, rows in grouped(of_paths, lambda each: each.detail):
-        if total_of(rows)[0] < REPEATED_AT_LEAST:
-            continue
+    calls: dict[str, int] = defaultdict(int)
+    for each in of_paths:
+        calls[each.detail] += each.calls
+    often = [each for each in of_paths if calls[each.detail] >= REPEATED_AT_LEAST]
+    for detail, rows in grouped(often, lambda each: each.detail):
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
         times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
         units = processes_of(rows)

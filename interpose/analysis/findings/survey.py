@@ -216,4 +216,4 @@ def processes_of(calls: Sequence[Calls]) -> int:
 def total_of(calls: Iterable[Calls]) -> tuple[int, int]:
     """How many calls these are, and their wall time."""
     listed = list(calls)
-    return sum(each.calls for each in listed), sum(each.wall_ns for each in listed)
+    return sum([each.calls for each in listed]), sum([each.wall_ns for each in listed])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from functools import cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from interpose.analysis.consolidation.histogram import Histogram
@@ -182,6 +182,8 @@ def _maker(kind: Any) -> Callable[[Any], Any]:
 
 def _reader(kind: Any) -> Callable[[Any], Sequence[Any]]:
     names = _names_of(kind)
+    if len(names) > 1:
+        return attrgetter(*names)
     return lambda value: [getattr(value, name) for name in names]
 
 

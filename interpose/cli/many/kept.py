@@ -23,6 +23,7 @@ from interpose.cli.many.remote import is_remote, versions
 from interpose.config import state
 from interpose.errors import Caught, ExperimentError
 from interpose.experiments.format.compressed import decompress, zstandard_module
+from interpose.experiments.maintenance.archives import is_content
 from interpose.experiments.maintenance.parts import parts
 from interpose.experiments.model.files import open_plain
 
@@ -192,11 +193,17 @@ def _stamps(path: str) -> bytes:
 
 
 def _samples(path: str) -> bytes:
-    """The size of a file, when it was modified, and some bytes of every block."""
-    with open(open_plain(path), "rb", buffering=0) as file:
-        descriptor, said = file.fileno(), os.fstat(file.fileno())
+    """The size of a file, when it was modified, and some bytes of every block; none of a file named by its content."""
+    if is_content(os.path.basename(path)):
+        said = os.lstat(path)
+        return b"%d %d" % (said.st_size, said.st_mtime_ns)
+    descriptor = open_plain(path)
+    try:
+        said = os.fstat(descriptor)
         offsets = range(0, said.st_size, _SAMPLED_EACH_BYTES)
         sampled = [os.pread(descriptor, _SAMPLE_BYTES, offset) for offset in offsets]
+    finally:
+        os.close(descriptor)
     return b"".join((b"%d %d " % (said.st_size, said.st_mtime_ns), *sampled))
 
 

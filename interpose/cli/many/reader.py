@@ -17,6 +17,7 @@ def main() -> None:
     """Answer tasks until there are no more. What anything prints goes to standard error."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(_COLLECTED_EACH)
+    gc.freeze()  # what was imported stays, and need not be looked through
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while (task := receive(sys.stdin.fileno())) is not None:

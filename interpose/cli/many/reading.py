@@ -167,7 +167,8 @@ class _Asking:
     def _task(self, place: int) -> tuple[str, bytes]:
         path = self._paths[place]
         kept = self._kept.directory if self._kept and not self._dask else None
-        return shown(path) if is_remote(path) else os.path.basename(path), work.task(path, self._question, kept)
+        task = work.task(path, self._question, kept, self._stamps.get(place))
+        return shown(path) if is_remote(path) else os.path.basename(path), task
 
     def _understood(self, place: int, answer: bytes) -> Partial[Any] | None:
         try:

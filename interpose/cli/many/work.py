@@ -22,16 +22,18 @@ ANSWER, FAILED = b"A", b"F"
 STAMP_BYTES = 64
 
 
-def task(path: str, question: Question, kept: str | None) -> bytes:
-    """A task for `answered`: what to read, what is asked, and the directory where answers are kept, if they are."""
-    return packed((path, question, kept), tuple[str, Question, str | None])
+
+def task(path: str, question: Question, kept: str | None, stamp: str | None = None) -> bytes:
+    """A task for `answered`: what to read, what is asked, the directory where answers are kept, if they are, and the
+    name that the answer would have there first, if it is known."""
+    return packed((path, question, kept, stamp), tuple[str, Question, str | None, str | None])
 
 
 def answered(given: bytes) -> bytes:
     """The answer to a task, or why there is none; never an error."""
-    path, question, kept = unpacked(given, tuple[str, Question, str | None])
+    path, question, kept, known = unpacked(given, tuple[str, Question, str | None, str | None])
     try:
-        stamp, text = _answer(path, question, Kept(kept) if kept else None)
+        stamp, text = _answer(path, question, Kept(kept) if kept else None, known)
         return ANSWER + stamp.encode().ljust(STAMP_BYTES, b"-") + text
     except InterposeError as error:
         return failure(error)
@@ -91,13 +93,13 @@ def _changed_ns(path: str) -> int:
         return 0
 
 
-def _answer(path: str, question: Question, kept: Kept | None) -> tuple[str, bytes]:
+def _answer(path: str, question: Question, kept: Kept | None, known: str | None) -> tuple[str, bytes]:
     """The name under which the answer is kept, empty if it is not, and the answer."""
     if not is_remote(path):
-        return _read(path, question, kept)
+        return _read(path, question, kept, known)
     stamp = kept.stamp(path, question) if kept else None
     with fetched(path) as local:
-        _, text = _read(local, question, None)
+        _, text = _read(local, question, None, None)
     return kept_as(kept, path, question, stamp, text), text
 
 
@@ -106,8 +108,9 @@ def kept_as(kept: Kept | None, path: str, question: Question, stamp: str | None,
     return stamp if kept and stamp and kept.keep(path, question, stamp, text) else ""
 
 
-def _read(path: str, question: Question, kept: Kept | None) -> tuple[str, bytes]:
-    stamp = kept.stamp(path, question) if kept else None
+def _read(path: str, question: Question, kept: Kept | None, stamp: str | None) -> tuple[str, bytes]:
+    if kept and stamp is None:
+        stamp = kept.stamp(path, question)
     reduction = REDUCTIONS[question.reduction]
     known = kept.find_copy(path, question, stamp) if kept and stamp else None
     if known is not None and _is_understood(known, reduction):
