@@ -168,7 +168,9 @@
     X(uint64_t, gathered,     "fetches of rows that were added to an earlier event, and calls that were not sampled: " \
                               "not recorded") \
     X(uint32_t, name,         "its name in threading, a number in strings, or 0") \
-    X(uint32_t, greenlet,     "task of the running greenlet, or 0")
+    X(uint32_t, greenlet,     "task of the running greenlet, or 0") \
+    X(uint32_t, lock_wait,    "number of the recorded wait for the interpreter lock that the thread is in, or 0") \
+    X(uint32_t, spare,        "0")
 
 /* A sample of what the process has used (getrusage(2)): at its beginning, at its end, and in between with the first
    event that ends after each second, or as INTERPOSE_SAMPLE says. */

@@ -108,6 +108,7 @@ static void begin_wait(struct thread *thread)
     thread->lock_wait.begin = span.begin;
     thread->lock_wait.call = span.call;
     thread->lock_wait.index = span.index;
+    thread->record->fields.lock_wait = span.call;
 }
 
 /* Nobody has the lock, and nobody can take it. */
@@ -139,6 +140,8 @@ static void end_wait(struct thread *thread, bool nobody_has_it)
     struct span span = {.thread = thread, .begin = thread->lock_wait.begin, .index = thread->lock_wait.index,
                         .call = thread->lock_wait.call, .intrinsic = waits.intrinsic};
     thread->lock_wait.call = 0;
+    if (span_open(&span))
+        thread->record->fields.lock_wait = 0;
     if (span_stop(&span))
         record_wait(&span, thread, nobody_has_it);
     errno = saved;

@@ -45,6 +45,7 @@ struct call_in_progress call_of(struct sampled_process *process, struct sampled_
     if (!find_record(process, thread, &record))
         return found;
     found.greenlet = record.fields.greenlet;
+    found.lock_wait = record.fields.lock_wait;
     uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
     for (; depth > 0; depth--)
         if (record.open[depth - 1].call) { /* with greenlets, one that has ended may be among others */

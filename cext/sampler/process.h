@@ -20,6 +20,13 @@ struct moment {
     uint64_t time_ns, cpu_ns, run_delay_ns, off_ns;
 };
 
+/* The interpreters of the process, as they were seen last. */
+enum { INTERPRETERS_AT_MOST = 64 };
+struct interpreters {
+    uint64_t address[INTERPRETERS_AT_MOST], first_thread[INTERPRETERS_AT_MOST];
+    unsigned count;
+};
+
 /* A sample that is not written yet, and what was counted up to it since the one before. */
 struct taken {
     struct sample sample;
@@ -34,6 +41,12 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
+/* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
+struct waiting {
+    uint32_t call, stack, task;
+    uint64_t mark;
+};
+
 /* A thread: its last state, and the sample that is not written yet because the next may be equal. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
@@ -45,6 +58,7 @@ struct sampled_thread {
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
     struct moment last;
+    struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */
     bool has_first, is_sampled; /* sampled once; more than once */
@@ -79,6 +93,7 @@ struct sampled_process {
     const struct counters *counters;
     uint64_t pauses;
     uint32_t not_counted; /* a bit for each counter of which that was written */
+    struct interpreters interpreters;
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

@@ -10,7 +10,6 @@
 #include "sampler/thread_counts.h"
 
 enum {
-    INTERPRETERS_AT_MOST = 64,
     THREADS_AT_MOST = 4096,
     LISTED_EVERY = 50, /* samples, even if nothing says that a thread has come or gone */
     STATE_BYTES = 1024,
@@ -21,12 +20,7 @@ static bool read_word(const struct sampled_process *process, uint64_t address, u
     return remote_read(process->pid, address, word, sizeof *word);
 }
 
-struct interpreters {
-    uint64_t address[INTERPRETERS_AT_MOST], first_thread[INTERPRETERS_AT_MOST];
-    unsigned count;
-};
-
-static bool read_interpreters(const struct sampled_process *process, struct interpreters *found)
+static bool follow_interpreters(const struct sampled_process *process, struct interpreters *found)
 {
     const struct interpreter_layout *layout = &process->layout;
     uint64_t address;
@@ -40,6 +34,22 @@ static bool read_interpreters(const struct sampled_process *process, struct inte
             return found->count > 0;
         found->count++;
     }
+    return true;
+}
+
+/* By one call; false if it is no longer the only one. */
+static bool read_only_one(const struct sampled_process *process, struct interpreters *known)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t first, next, first_thread, only = known->address[0];
+    struct remote_piece pieces[] = {
+        {layout->runtime + layout->interpreters, &first, sizeof first},
+        {only + layout->interpreter_threads, &first_thread, sizeof first_thread},
+        {only + layout->interpreter_next, &next, sizeof next},
+    };
+    if (known->count != 1 || !remote_read_pieces(process->pid, pieces, 3) || first != only || next)
+        return false;
+    known->first_thread[0] = first_thread;
     return true;
 }
 
@@ -153,14 +163,14 @@ static void see_whether_it_is_over(struct sampled_process *process)
 
 bool threads_list(struct sampled_process *process)
 {
-    struct interpreters interpreters;
+    struct interpreters *interpreters = &process->interpreters;
     uint64_t heads = 1;
-    if (!read_interpreters(process, &interpreters))
+    if (!read_only_one(process, interpreters) && !follow_interpreters(process, interpreters))
         return false;
-    for (unsigned index = 0; index < interpreters.count; index++)
-        heads = key_of(heads, interpreters.first_thread[index]);
+    for (unsigned index = 0; index < interpreters->count; index++)
+        heads = key_of(heads, interpreters->first_thread[index]);
     if (heads != process->heads_seen || process->until_listed == 0) {
-        list_again(process, &interpreters);
+        list_again(process, interpreters);
         process->heads_seen = heads;
         process->until_listed = process->has_states_of_one ? 1 : LISTED_EVERY;
         see_whether_it_is_over(process);

@@ -94,25 +94,46 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
-/* Returns the mark of its stack. */
-static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
+/* What the thread runs. Returns the mark of its stack. */
+static uint64_t find_code(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
+                          struct sample *sample)
 {
-    struct call_in_progress call = call_of(process, thread);
     struct found_stack stack = {0};
     bool is_settled = false;
     for (int tries = 0; !is_settled && tries < TRIES; tries++) {
         stack = stack_of(process, thread);
-        is_settled = find_task_name(process, thread->address, call.greenlet, &stack, &sample->task);
+        is_settled = find_task_name(process, thread->address, call->greenlet, &stack, &sample->task);
     }
+    sample->stack = stack.number;
+    thread->waiting = (struct waiting){stack.torn ? 0 : call->lock_wait, stack.number, sample->task, stack.mark};
+    return stack.mark;
+}
+
+/* The same. A thread that is still in the wait in which that was read has run no Python code meanwhile. */
+static uint64_t code_of(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
+                        struct sample *sample)
+{
+    const struct waiting *waiting = &thread->waiting;
+    if (!call->lock_wait || call->lock_wait != waiting->call)
+        return find_code(process, thread, call, sample);
+    sample->stack = waiting->stack;
+    sample->task = waiting->task;
+    return waiting->mark;
+}
+
+/* Returns the mark of its stack. */
+static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
+{
+    struct call_in_progress call = call_of(process, thread);
+    uint64_t mark = code_of(process, thread, &call, sample);
     uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;
-    memory_ran(process, sample->cpu_ns - before_ns, thread->record, stack.number);
+    memory_ran(process, sample->cpu_ns - before_ns, thread->record, sample->stack);
     sample->state = state_of(process, thread, sample);
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
-    sample->stack = stack.number;
     thread->waited = 0;
-    return stack.mark;
+    return mark;
 }
 
 static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)

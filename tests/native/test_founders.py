@@ -64,6 +64,47 @@ def test_its_calls_are_as_many_as_strace_counts(interpose, work, tmp_path):
     assert sum(expected.values()) >= 5
 
 
+def counted_by_ltrace(words, log, names):
+    """How often the program itself, and none of its libraries, called each of these functions."""
+    done = subprocess.run(["ltrace", "-c", "-e", "+".join(names), "-o", log, *words], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip("ltrace does not work here")
+    rows = [line.split() for line in log.read_text().splitlines()]
+    return Counter({row[-1]: int(row[-2]) for row in rows if row and row[-1] in names})
+
+
+@pytest.mark.skipif(not shutil.which("ltrace"), reason="no ltrace")
+@pytest.mark.parametrize(
+    ("words", "least"),
+    [
+        (["gzip", "-kf", "text"], 8),
+        (["cat", "text"], 4),
+        (["sort", "text", "-o", "sorted"], 4),
+        (["dd", "if=text", "of=copy", "bs=10"], 19_000),
+    ],
+    ids=lambda given: given[0] if isinstance(given, list) else "",
+)
+def test_its_own_calls_are_as_many_as_ltrace_counts(interpose, work, tmp_path, monkeypatch, words, least):
+    other = tmp_path / "other"
+    shutil.copytree(work, other)
+    done = interpose("run", *words)
+
+    process = experiment_in(work).founder
+    own = [process.intrinsic(each.intrinsic).name for each in events_of(process) if is_of_program(process, each)]
+    waits = {each.name for each in process.intrinsics if each.kind == "sync"}  # those that did not are no events
+    names = {each.name.removeprefix("libc.") for each in process.intrinsics if each.name not in waits}
+    found = Counter(name.removeprefix("libc.") for name in own if name not in waits)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(other)
+    assert found == counted_by_ltrace(words, tmp_path / "ltrace.log", names)
+    assert found.total() >= least
+
+
+def is_of_program(process, event):
+    """Whether the program called, and not one of its libraries."""
+    return next(process.frames(event.stack)).file == process.log.executable
+
+
 @pytest.fixture
 def served_file():
     """The address of a server of HTTP that answers with a megabyte."""

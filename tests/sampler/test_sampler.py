@@ -184,6 +184,49 @@ def test_children_are_sampled_like_their_parents(record, how, lineage):
     assert not lineage or lineage in [each.lineage for each in children]
 
 
+LOCKED = """
+import ctypes, json, threading, time
+hold = ctypes.PyDLL(None).usleep  # keeps the interpreter lock
+spent, done = {"often": 0.0, "seldom": 0.0}, False
+
+def holder():
+    while not done: hold(20_000)
+
+def give_up():
+    began = time.monotonic()
+    time.sleep(0)
+    return time.monotonic() - began
+
+def often():
+    spent["often"] += give_up()
+
+def seldom():
+    spent["seldom"] += give_up()
+
+threading.Thread(target=holder).start()
+for _ in range(40):
+    for _ in range(3): often()
+    seldom()
+done = True
+print(json.dumps(spent))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_each_wait_for_the_interpreter_lock_counts_where_it_is(record):
+    spent, experiment = record(LOCKED)
+
+    sampled, found = Sampled(experiment.founder), Counter()
+    for each in sampled.samples():
+        found[chosen(sampled.frames(each.stack), spent)] += each.samples
+
+    samples = found["often"] + found["seldom"]
+    truth = shares_of(spent)
+    assert samples > 50, "the machine is too busy"
+    assert 100 * found["seldom"] / samples == pytest.approx(truth["seldom"], abs=chance(truth["seldom"], samples))
+
+
 def test_coroutines_and_generators_are_on_the_stack(record):
     text = """
 import asyncio
