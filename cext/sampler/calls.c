@@ -38,6 +38,14 @@ bool call_is_recorded(const struct sampled_process *process, const struct sample
     return thread->record && read_record(process, thread->record, &record) && is_of(&record, thread);
 }
 
+/* The wait for the interpreter lock, if it is in progress still. */
+static uint32_t lock_wait_of(const struct thread_record *record, uint32_t depth)
+{
+    while (depth > 0 && record->open[depth - 1].call != record->fields.lock_wait)
+        depth--;
+    return depth > 0 ? record->fields.lock_wait : 0;
+}
+
 struct call_in_progress call_of(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct thread_record record;
@@ -45,8 +53,8 @@ struct call_in_progress call_of(struct sampled_process *process, struct sampled_
     if (!find_record(process, thread, &record))
         return found;
     found.greenlet = record.fields.greenlet;
-    found.lock_wait = record.fields.lock_wait;
     uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
+    found.lock_wait = lock_wait_of(&record, depth);
     for (; depth > 0; depth--)
         if (record.open[depth - 1].call) { /* with greenlets, one that has ended may be among others */
             found.call = record.open[depth - 1].call;
