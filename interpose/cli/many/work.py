@@ -22,7 +22,6 @@ ANSWER, FAILED = b"A", b"F"
 STAMP_BYTES = 64
 
 
-
 def task(path: str, question: Question, kept: str | None, stamp: str | None = None) -> bytes:
     """A task for `answered`: what to read, what is asked, the directory where answers are kept, if they are, and the
     name that the answer would have there first, if it is known."""
