@@ -69,11 +69,14 @@ static unsigned last_alive(const struct interpreter_layout *layout, const struct
 }
 
 /* How long a frame of that code is; 0 if unknown. */
-static uint64_t bytes_of_frame(pid_t pid, const struct interpreter_layout *layout, uint64_t code)
+static uint64_t bytes_of_frame(pid_t pid, const struct interpreter_layout *layout, const struct stack_memory *memory, uint64_t code)
 {
-    char head[CODE_HEAD_BYTES];
-    if (!layout->code_stack || layout->code_bytes > sizeof head || !remote_read(pid, code, head, layout->code_bytes))
+    char read_now[CODE_HEAD_BYTES];
+    const char *head = stack_memory_beside(memory, code, layout->code_bytes);
+    if (!layout->code_stack || layout->code_bytes > sizeof read_now ||
+        (!head && !remote_read(pid, code, read_now, layout->code_bytes)))
         return 0;
+    head = head ? head : read_now;
     uint64_t words = half_word_at(head, layout->code_bytes, layout->code_variables);
     words += half_word_at(head, layout->code_bytes, layout->code_stack);
     return layout->frame_bytes + words * WORD_BYTES;
@@ -85,7 +88,7 @@ static uint64_t callee_of(pid_t pid, const struct interpreter_layout *layout, co
     const char *frame = stack_memory_frame(memory, layout, address);
     if (!frame || (layout->frame_depth && !has_called(layout, frame)))
         return 0;
-    uint64_t bytes = bytes_of_frame(pid, layout, frame_code_of(layout, frame));
+    uint64_t bytes = bytes_of_frame(pid, layout, memory, frame_code_of(layout, frame));
     const char *callee = bytes ? stack_memory_frame(memory, layout, address + bytes) : NULL;
     bool is_callee = callee && word_at(callee, layout->frame_bytes, layout->frame_previous) == address;
     return is_callee && is_alive(layout, callee, frame) ? address + bytes : 0;

@@ -19,8 +19,8 @@ enum { PIECES_AT_MOST = 256 };
 /* Read all of it; false if that cannot be read whole. */
 bool remote_read(pid_t process, uint64_t address, void *into, size_t bytes);
 
-/* The same of several in one call. */
-bool remote_read_pieces(pid_t process, const struct remote_piece *pieces, unsigned count);
+/* The same of several in one call. Returns how many, from the first on, were read whole. */
+unsigned remote_read_pieces(pid_t process, const struct remote_piece *pieces, unsigned count);
 
 /* A word at `offset` of `bytes` that were read; 0 if it is outside. */
 uint64_t word_at(const void *from, size_t bytes, uint64_t offset);

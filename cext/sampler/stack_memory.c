@@ -28,8 +28,8 @@ static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uin
                          struct stack_memory *into)
 {
     uint64_t where = !layout->thread_steps ? state + layout->thread_frame : place->step ? place->step + layout->step_frame : 0;
-    struct remote_piece pieces[4] = {{state, into->state, layout->thread_bytes}};
-    unsigned count = 1;
+    struct remote_piece pieces[4 + BESIDE_AT_MOST] = {{state, into->state, layout->thread_bytes}};
+    unsigned count = 1, read;
     into->innermost = into->innermost_after = 0;
     if (where)
         pieces[count++] = (struct remote_piece){where, &into->innermost, sizeof into->innermost};
@@ -37,7 +37,13 @@ static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uin
         pieces[count++] = (struct remote_piece){place->begin, into->chunk, place->end - place->begin};
     if (where)
         pieces[count++] = (struct remote_piece){where, &into->innermost_after, sizeof into->innermost_after};
-    return remote_read_pieces(pid, pieces, count);
+    into->beside = place->beside;
+    for (unsigned index = 0; index < place->beside.count; index++)
+        pieces[count + index] =
+            (struct remote_piece){place->beside.address[index], into->beside_memory[index], place->beside.bytes[index]};
+    read = remote_read_pieces(pid, pieces, count + place->beside.count);
+    into->beside.count = read > count ? read - count : 0;
+    return read >= count;
 }
 
 static bool is_there(const struct stack_place *known, const struct stack_place *now, uint64_t top)
@@ -62,6 +68,7 @@ bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint6
         struct stack_place now = {0};
         if (read_at_once(pid, layout, state, known, into)) {
             now = place_of(into, layout);
+            now.beside = known->beside;
             if (is_there(known, &now, of_state(into, layout, layout->thread_top))) {
                 finish(layout, known, into);
                 return true;
@@ -79,6 +86,22 @@ const char *stack_memory_frame(const struct stack_memory *memory, const struct i
     uint64_t bytes = layout->frame_bytes, offset = address - memory->chunk_address;
     bool is_inside = address >= memory->chunk_address && offset <= memory->chunk_bytes && bytes <= memory->chunk_bytes - offset;
     return is_inside ? memory->chunk + offset : NULL;
+}
+
+void beside_add(struct beside *beside, uint64_t address, size_t bytes)
+{
+    if (beside->count == BESIDE_AT_MOST || bytes > BESIDE_BYTES_AT_MOST)
+        return;
+    beside->address[beside->count] = address;
+    beside->bytes[beside->count++] = bytes;
+}
+
+const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes)
+{
+    for (unsigned index = 0; index < memory->beside.count; index++)
+        if (memory->beside.address[index] == address && memory->beside.bytes[index] == bytes)
+            return memory->beside_memory[index];
+    return NULL;
 }
 
 uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame)

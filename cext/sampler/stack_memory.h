@@ -10,11 +10,19 @@
 
 #include "core/interpreter_layout.h"
 
-enum { STATE_BYTES_AT_MOST = 1024, CHUNK_BYTES_AT_MOST = 16 * 1024 };
+enum { STATE_BYTES_AT_MOST = 1024, CHUNK_BYTES_AT_MOST = 16 * 1024, BESIDE_AT_MOST = 16, BESIDE_BYTES_AT_MOST = 512 };
 
-/* Where it was when it was read last: it is mostly there again. */
+/* What a stack needs from elsewhere: frames of generators and those on the C stack, heads of code objects. */
+struct beside {
+    uint64_t address[BESIDE_AT_MOST];
+    size_t bytes[BESIDE_AT_MOST];
+    unsigned count;
+};
+
+/* Where all that was when it was read last: it is mostly there again. */
 struct stack_place {
     uint64_t step, chunk, begin, end;
+    struct beside beside;
 };
 
 struct stack_memory {
@@ -24,6 +32,8 @@ struct stack_memory {
     size_t chunk_bytes; /* 0: frames are read one by one */
     size_t used_bytes;  /* up to the end of the innermost frame */
     char chunk[CHUNK_BYTES_AT_MOST];
+    struct beside beside; /* what of that was read by the same call */
+    char beside_memory[BESIDE_AT_MOST][BESIDE_BYTES_AT_MOST];
 };
 
 /* Of the thread with that state; false if it cannot be read, or is elsewhere each time. */
@@ -33,3 +43,9 @@ bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint6
 /* The frame at the address, or NULL if it is not in the memory that was read; and the address of its code. */
 const char *stack_memory_frame(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t address);
 uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame);
+
+/* Note what may be read by the same call the next time; what there is no room for is left out. */
+void beside_add(struct beside *beside, uint64_t address, size_t bytes);
+
+/* What was read by the same call, or NULL. */
+const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes);

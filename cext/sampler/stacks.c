@@ -23,14 +23,19 @@ struct reading_of_stack {
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
     bool cut;
+    struct beside beside; /* what was needed */
 };
 
 /* The frame at the address; NULL if it cannot be read. */
-static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
+static const char *frame_at(struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
 {
     size_t bytes = reading->process->layout.frame_bytes;
     const char *frame = stack_memory_frame(&reading->memory, &reading->process->layout, address);
     if (frame || bytes > FRAME_BYTES_AT_MOST)
+        return frame;
+    beside_add(&reading->beside, address, bytes);
+    frame = stack_memory_beside(&reading->memory, address, bytes);
+    if (frame)
         return frame;
     return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
 }
@@ -62,7 +67,7 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
 static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
 {
     char one[FRAME_BYTES_AT_MOST];
-    reading->count = 0;
+    reading->count = reading->beside.count = 0;
     reading->cut = false;
     for (unsigned steps = 0; address; steps++) {
         if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
@@ -78,15 +83,30 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
     return true;
 }
 
+/* The heads of the code objects of `count` frames from `first` on; false if one cannot be read. */
+static bool read_heads(struct reading_of_stack *reading, unsigned first, unsigned count, char heads[][CODE_BYTES_AT_MOST])
+{
+    struct remote_piece pieces[CODES_AT_A_TIME];
+    size_t bytes = reading->process->layout.code_bytes;
+    unsigned missing = 0;
+    for (unsigned index = 0; index < count; index++) {
+        uint64_t code = reading->frames[first + index].code;
+        const char *head = stack_memory_beside(&reading->memory, code, bytes);
+        beside_add(&reading->beside, code, bytes);
+        if (head)
+            memcpy(heads[index], head, bytes);
+        else
+            pieces[missing++] = (struct remote_piece){code, heads[index], bytes};
+    }
+    return !missing || remote_read_pieces(reading->process->pid, pieces, missing) == missing;
+}
+
 /* The sites of `count` frames from `first` on; false if one is of no code. */
 static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigned count, uint32_t *sites)
 {
     static __thread char heads[CODES_AT_A_TIME][CODE_BYTES_AT_MOST];
-    struct remote_piece pieces[CODES_AT_A_TIME];
     struct sampled_process *process = reading->process;
-    for (unsigned index = 0; index < count; index++)
-        pieces[index] = (struct remote_piece){reading->frames[first + index].code, heads[index], process->layout.code_bytes};
-    if (!remote_read_pieces(process->pid, pieces, count))
+    if (!read_heads(reading, first, count, heads))
         return false;
     for (unsigned index = 0; index < count; index++) {
         struct read_frame *frame = &reading->frames[first + index];
@@ -168,6 +188,7 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     for (int tries = 0; !is_read && tries < TRIES; tries++)
         is_read = read_frames(&reading, thread);
     found.torn = !is_read || !name_frames(&reading, &found.number);
+    thread->stack.beside = reading.beside;
     if (found.torn) {
         found.number = STACK_NOT_READ;
     } else {

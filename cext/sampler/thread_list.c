@@ -47,7 +47,7 @@ static bool read_only_one(const struct sampled_process *process, struct interpre
         {only + layout->interpreter_threads, &first_thread, sizeof first_thread},
         {only + layout->interpreter_next, &next, sizeof next},
     };
-    if (known->count != 1 || !remote_read_pieces(process->pid, pieces, 3) || first != only || next)
+    if (known->count != 1 || remote_read_pieces(process->pid, pieces, 3) < 3 || first != only || next)
         return false;
     known->first_thread[0] = first_thread;
     return true;

@@ -48,11 +48,17 @@ bool waking_add(const struct waking *waking, int event, uint32_t tid)
     return add(waking, event, (uint64_t)(uint32_t)event << 32 | tid);
 }
 
-enum woken waking_wait(const struct waking *waking, uint64_t time_ns, uint32_t *tid)
+static void set_timer(struct waking *waking, uint64_t time_ns)
 {
     struct itimerspec due = {.it_value = {(time_t)(time_ns / 1000000000u), (long)(time_ns % 1000000000u)}};
+    if (waking->timer_ns != time_ns && timerfd_settime(waking->timer, TFD_TIMER_ABSTIME, &due, NULL) == 0)
+        waking->timer_ns = time_ns;
+}
+
+enum woken waking_wait(struct waking *waking, uint64_t time_ns, uint32_t *tid)
+{
     struct epoll_event woken;
-    timerfd_settime(waking->timer, TFD_TIMER_ABSTIME, &due, NULL);
+    set_timer(waking, time_ns);
     for (;;) {
         if (epoll_wait(waking->all, &woken, 1, -1) != 1)
             continue; /* by a signal */

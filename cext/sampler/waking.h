@@ -7,6 +7,7 @@
 
 struct waking {
     int stop, timer, all; /* `all` is an epoll of the others, and of the events */
+    uint64_t timer_ns;    /* what the timer is set to */
 };
 
 enum woken { WOKEN_TO_END, WOKEN_TO_SAMPLE, WOKEN_BY_THREAD };
@@ -22,4 +23,4 @@ void waking_stop(const struct waking *waking);
 bool waking_add(const struct waking *waking, int event, uint32_t tid);
 
 /* Sleep until there is something to do, at `time_ns` at the latest; `tid` is the thread that has woken it. */
-enum woken waking_wait(const struct waking *waking, uint64_t time_ns, uint32_t *tid);
+enum woken waking_wait(struct waking *waking, uint64_t time_ns, uint32_t *tid);
