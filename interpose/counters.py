@@ -53,7 +53,8 @@ def parse_counters(text: str) -> tuple[str, ...]:
         return ()
     if not text.strip(" ,"):
         raise ValueError(f"no counter is named: write some of {', '.join(COUNTERS)}, or off for none")
-    names = tuple(dict.fromkeys([word.strip().replace("-", "_") for word in text.split(",")]))
+    words = [word.strip().replace("-", "_") for word in text.split(",")]
+    names = tuple(dict.fromkeys(filter(None, words)))
     for name in names:
         if name not in COUNTERS:
             raise ValueError(f"no counter is called {name!r}{_meant(name)}")

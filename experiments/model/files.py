@@ -25,23 +25,24 @@ class Damage(NamedTuple):
 
 
 class Damages:
-    """The damage found so far, each thing once: the first `KEPT`, and the count of all."""
+    """The damage found so far, each thing once: the first `KEPT`, and the count of all, at most `COUNTED`."""
 
     KEPT = 100
+    COUNTED = 100_000
 
     def __init__(self) -> None:
         self.found: list[Damage] = []
         self.count = 0
-        self._seen: set[Damage] = set()
+        self._seen: set[int] = set()  # hashes: the texts of many would take much room
 
     def add(self, place: str, what: str) -> None:
         """Note that `what` is wrong at `place`."""
         damage = Damage(place, what)
-        if damage in self._seen:
+        if self.count == self.COUNTED or hash(damage) in self._seen:
             return
+        self._seen.add(hash(damage))
         self.count += 1
         if len(self.found) < self.KEPT:
-            self._seen.add(damage)
             self.found.append(damage)
 
 

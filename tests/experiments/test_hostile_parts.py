@@ -232,3 +232,16 @@ def test_a_control_page_that_cannot_be_there_or_has_other_fields_is_refused(tmp_
         with pytest.raises(ExperimentError):
             Control(Experiment(str(path)).founder).write(monitor=77)
         assert (path / "threads").read_bytes() == before
+
+
+def test_each_damage_counts_once_however_many_there_are(monkeypatch):
+    monkeypatch.setattr(Damages, "COUNTED", 300)
+    damages = Damages()
+
+    for number in [*range(200), *range(200)]:
+        damages.add("events", f"record {number}")
+    counted = damages.count
+    for number in range(1000):
+        damages.add("stacks", f"record {number}")
+
+    assert (counted, len(damages.found), damages.count) == (200, Damages.KEPT, 300)
