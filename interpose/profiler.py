@@ -1,6 +1,7 @@
-"""What samples the Python code of an experiment's processes, in the monitor, on a thread of its own.
+"""What samples the code of an experiment's processes, in the monitor, on a thread of its own.
 
-A process can be sampled as soon as it has described itself: its log.xml says where its interpreter has what.
+A process can be sampled as soon as it has described itself: its log.xml says where its interpreter has what, or that it
+has none.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Profiler(threading.Thread):
             self._coming[place] = self._coming.get(place, 0) + 1
             return self._coming[place] > COMING_LOOKS
         log = process.log
-        if log.interpreter and has_mapped(directory, log.pid):
+        if (log.interpreter or not log.is_python) and has_mapped(directory, log.pid):
             try:
                 limit_bytes = memory_limit_bytes(log.pid)
                 self._sampler.add(log.pid, directory, log.interpreter, log.libraries, limit_bytes)

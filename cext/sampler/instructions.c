@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "sampler/instructions.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 
 enum {
     AN_INSTANT_NS = 10000, /* the kernel takes no shorter one */
+    A_WHILE_NS = 250000,
     THREADS_AT_MOST = 32, /* a process may have few descriptors, and locked memory */
 };
 static unsigned threads;
@@ -55,6 +57,14 @@ struct instructions instructions_begin(uint32_t tid)
     return made;
 }
 
+int instructions_try(uint32_t tid)
+{
+    int event = open_event(tid), failed = event < 0 ? errno : 0;
+    if (event >= 0)
+        close(event);
+    return failed;
+}
+
 void instructions_end(struct instructions *instructions)
 {
     if (!instructions->notes)
@@ -65,9 +75,19 @@ void instructions_end(struct instructions *instructions)
     threads--;
 }
 
-void instructions_order(struct instructions *instructions)
+static void be_patient(struct instructions *instructions, bool is_patient)
 {
-    if (instructions->notes && !instructions->is_ordered)
+    uint64_t period_ns = is_patient ? A_WHILE_NS : AN_INSTANT_NS;
+    if (instructions->is_patient != is_patient && ioctl(instructions->event, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
+        instructions->is_patient = is_patient;
+}
+
+void instructions_order(struct instructions *instructions, bool is_patient)
+{
+    if (!instructions->notes)
+        return;
+    be_patient(instructions, is_patient);
+    if (!instructions->is_ordered)
         instructions->is_ordered = ioctl(instructions->event, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }
 

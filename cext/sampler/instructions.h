@@ -9,7 +9,7 @@ struct perf_event_mmap_page;
 /* The notes of one thread: a perf event, and what the kernel writes; NULL if it has none. */
 struct instructions {
     int event;
-    bool is_ordered;
+    bool is_ordered, is_patient;
     struct perf_event_mmap_page *notes;
 };
 
@@ -17,8 +17,13 @@ struct instructions {
 struct instructions instructions_begin(uint32_t tid);
 void instructions_end(struct instructions *instructions);
 
-/* Make one note, when the thread has used an instant more of CPU time; then the event can be read (poll). */
-void instructions_order(struct instructions *instructions);
+/* May a thread have some? 0 or the error's number. */
+int instructions_try(uint32_t tid);
+
+/* Make one note, when the thread has used an instant more of CPU time, outside of the kernel if it is there; then the event can be
+   read (poll). Who is patient leaves more time between the kernel's looks: each takes some microseconds from a thread that is in
+   the kernel for long. */
+void instructions_order(struct instructions *instructions, bool is_patient);
 
 /* The address of the note that was ordered; false if it has not been made. */
 bool instructions_take(struct instructions *instructions, uint64_t *address);

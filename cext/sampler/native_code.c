@@ -54,6 +54,7 @@ static uint32_t new_site(struct sampled_process *process, const struct native_fu
     struct site site = {
         .file = tables_string(&process->tables, function->path, strlen(function->path)),
         .function = tables_string(&process->tables, name, strlen(name)),
+        .own = function->is_of_program,
     };
     return tables_site(&process->tables, &site);
 }
@@ -84,16 +85,17 @@ bool native_code_is_same(const struct asked *asked, uint64_t mark)
     return mark && asked->count && asked->count < ASKED_AT_MOST && asked->mark == mark;
 }
 
-bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
+/* Python code is soon elsewhere, unless it was not between two samples. */
+bool native_code_ask(const struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
 {
     struct asked *asked = &thread->asked;
     uint64_t earlier;
     if (!thread->instructions.notes || !mark)
         return false;
-    if (!asked->count) {
+    if (!asked->count)
         instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
-        instructions_order(&thread->instructions);
-    }
+    if (!asked->count || thread->instructions.is_ordered)
+        instructions_order(&thread->instructions, asked->count || !has_interpreter(process));
     asked->taken[asked->count++] = *taken;
     asked->mark = mark;
     return true;
@@ -101,6 +103,8 @@ bool native_code_ask(struct sampled_thread *thread, uint64_t mark, const struct 
 
 static bool has_not_moved(struct sampled_process *process, struct sampled_thread *thread)
 {
+    if (!has_interpreter(process))
+        return true; /* the kernel has made the note as soon as it saw the thread outside of itself */
     struct found_stack stack = stack_of(process, thread);
     return !stack.torn && stack.mark == thread->asked.mark;
 }

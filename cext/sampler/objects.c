@@ -18,7 +18,7 @@ enum { MAPPED_AT_MOST = 8192, READ_EVERY_NS = 1000000000 };
 struct mapped {
     uint64_t begin, end, offset, inode;
     char *path;
-    bool is_left_out;
+    bool is_left_out, is_of_program;
 };
 
 void objects_forget(struct objects *objects)
@@ -118,6 +118,17 @@ static void leave_out(struct objects *objects, const char *interpreter)
     }
 }
 
+static void find_program(struct objects *objects, pid_t pid)
+{
+    char path[32], program[4096];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t bytes = readlink(path, program, sizeof program - 1);
+    program[bytes > 0 ? bytes : 0] = 0;
+    cut_deleted(program);
+    for (unsigned index = 0; index < objects->count; index++)
+        objects->mapped[index].is_of_program = strcmp(objects->mapped[index].path, program) == 0;
+}
+
 static void read_maps(struct objects *objects, pid_t pid, uint64_t runtime)
 {
     char path[32], *interpreter = NULL;
@@ -128,6 +139,8 @@ static void read_maps(struct objects *objects, pid_t pid, uint64_t runtime)
         return;
     read_lines(objects, maps, runtime, &interpreter);
     leave_out(objects, interpreter);
+    if (!runtime)
+        find_program(objects, pid);
     fclose(maps);
     free(interpreter);
 }
@@ -187,7 +200,7 @@ bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t
     }
     if (!part)
         return false;
-    *found = (struct native_function){part->begin, part->end, part->is_left_out ? NULL : part->path, ""};
+    *found = (struct native_function){part->begin, part->end, part->is_left_out ? NULL : part->path, part->is_of_program, ""};
     if (found->path)
         name_function(pid, part, address, found);
     return true;

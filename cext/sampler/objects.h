@@ -13,6 +13,7 @@ enum { SYMBOL_BYTES = 256 };
 struct native_function {
     uint64_t begin, end;
     const char *path; /* of the object; NULL if it is the interpreter, the loader or one of interpose's: their parts are not told apart */
+    bool is_of_program; /* it is not in a library that a program other than Python uses */
     char name[SYMBOL_BYTES]; /* empty if it has no symbol */
 };
 
@@ -25,7 +26,7 @@ struct objects {
     uint64_t read_ns;
 };
 
-/* What has the address; false if it is in no object. `runtime` is an address in the interpreter's data. What is mapped is
+/* What has the address; false if it is in no object. `runtime` is an address in the interpreter's data; 0: it has none. What is mapped is
    read again for an unknown address, once a second at most; `is_new` says so: what was found before may be elsewhere. */
 bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
                   bool *is_new);

@@ -14,7 +14,7 @@
 
 void process_forget(struct sampled_process *process)
 {
-    int files[] = {process->handle, process->threads_file, process->memory.file};
+    int files[] = {process->handle, process->threads_file, process->tasks, process->memory.file};
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
@@ -28,8 +28,9 @@ void process_forget(struct sampled_process *process)
 
 static bool is_sound(const struct interpreter_layout *layout)
 {
-    return layout->runtime && layout->thread_bytes <= 1024 && layout->frame_bytes <= 256 && layout->code_bytes >= 64 &&
-           layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64;
+    return !layout->runtime ||
+           (layout->thread_bytes <= 1024 && layout->frame_bytes <= 256 && layout->code_bytes >= 64 &&
+            layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64);
 }
 
 static int open_files(struct sampled_process *process, const char *directory)
@@ -44,9 +45,18 @@ static int open_files(struct sampled_process *process, const char *directory)
     return process->threads_file < 0 ? errno : 0;
 }
 
+/* 0, or why not: memory is what tells of Python code, and the kernel's notes of other code. */
+static int may_read(const struct sampled_process *process)
+{
+    char word[sizeof(uint64_t)];
+    if (!has_interpreter(process))
+        return instructions_try((uint32_t)process->pid);
+    return remote_read(process->pid, process->layout.runtime, word, sizeof word) ? 0 : errno;
+}
+
 static int begin_files(struct sampled_process *process, const char *directory)
 {
-    char path[sizeof process->tables.directory + 16], word[sizeof(uint64_t)];
+    char path[sizeof process->tables.directory + 16];
     int failed = tables_begin(&process->tables, directory);
     failed = failed ? failed : open_files(process, directory);
     if (failed)
@@ -55,9 +65,7 @@ static int begin_files(struct sampled_process *process, const char *directory)
     strcat(path, "/samples");
     if (access(path, F_OK) == 0)
         return EEXIST;
-    if (!remote_read(process->pid, process->layout.runtime, word, sizeof word))
-        return errno;
-    return 0;
+    return may_read(process);
 }
 
 int process_begin(struct sampled_process **begun, pid_t pid, const char *directory, const struct interpreter_layout *layout,
@@ -71,10 +79,11 @@ int process_begin(struct sampled_process **begun, pid_t pid, const char *directo
     process->pid = pid;
     process->layout = *layout;
     process->handle = process->threads_file = -1;
+    process->tasks = has_interpreter(process) ? -1 : tasks_open(pid);
     process->memory.file = memory_open(pid);
     process->libraries = strdup(libraries);
     int failed = begin_files(process, directory);
-    if (failed == EPERM)
+    if (failed == EPERM || failed == EACCES)
         tables_refuse(&process->tables, failed);
     if (failed)
         process_forget(process);

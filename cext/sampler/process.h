@@ -34,7 +34,7 @@ struct taken {
 };
 
 /* Samples of a thread, later than the one that is pending, whose native function may yet be told (native_code.h). */
-enum { ASKED_AT_MOST = 8 };
+enum { ASKED_AT_MOST = 32 };
 struct asked {
     struct taken taken[ASKED_AT_MOST];
     unsigned count;
@@ -84,6 +84,7 @@ struct sampled_process {
     pid_t pid;
     int handle; /* pidfd: readable when it has ended */
     int threads_file;
+    int tasks; /* its threads in /proc, where no interpreter lists them; or -1 */
     struct interpreter_layout layout;
     struct tables tables;
     struct codes codes;
@@ -98,7 +99,7 @@ struct sampled_process {
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */
     bool is_on_time;     /* and that was the instant it had chosen */
-    uint64_t heads_seen; /* a key of the first threads of its interpreters: another when one comes */
+    uint64_t heads_seen; /* a key of the first threads of its interpreters, or how many threads: another when one comes */
     uint32_t until_listed, failures;
     bool has_states_of_one; /* several, of one thread, which goes from one interpreter to another */
     bool was_recorded, is_over; /* its recording has ended, and not the process */
@@ -106,8 +107,14 @@ struct sampled_process {
     char *libraries;  /* directories of code that is not its own, a line each */
 };
 
-/* Reach the process, which has said that it is laid out so, and make the files of its samples in `directory`. 0 or the error's
-   number: EPERM where it may not be read, which the files say then, EEXIST where it was sampled before. */
+/* Whether it is Python. Of another program the threads and the native functions are sampled. */
+static inline bool has_interpreter(const struct sampled_process *process)
+{
+    return process->layout.runtime != 0;
+}
+
+/* Reach the process, which has said that its interpreter is laid out so, and make the files of its samples in `directory`. 0 or
+   the error's number: EPERM or EACCES where it may not be read, which the files say then, EEXIST where it was sampled before. */
 int process_begin(struct sampled_process **begun, pid_t pid, const char *directory, const struct interpreter_layout *layout,
                   const char *libraries);
 

@@ -1,8 +1,13 @@
 #define _GNU_SOURCE
 #include "sampler/thread_list.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
@@ -120,6 +125,42 @@ static void note_threads(struct sampled_process *process, uint64_t address)
     }
 }
 
+/* --- where no interpreter lists them */
+
+int tasks_open(pid_t pid)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool count_tasks(const struct sampled_process *process, uint64_t *count)
+{
+    struct stat status;
+    bool is_known = fstat(process->tasks, &status) == 0 && status.st_nlink > 2; /* it has two links of its own */
+    *count = is_known ? status.st_nlink - 2 : 0;
+    return is_known;
+}
+
+static void note_tasks(struct sampled_process *process)
+{
+    int opened = openat(process->tasks, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *tasks = opened < 0 ? NULL : fdopendir(opened);
+    struct dirent *each;
+    if (!tasks)
+        return;
+    for (unsigned count = 0; count < THREADS_AT_MOST && (each = readdir(tasks));) {
+        uint32_t tid = (uint32_t)strtoul(each->d_name, NULL, 10);
+        struct sampled_thread *thread = tid ? thread_of(process, tid) : NULL;
+        if (thread)
+            thread->is_seen = true;
+        count += thread != NULL;
+    }
+    closedir(tasks);
+}
+
+/* --- */
+
 void thread_write_pending(struct sampled_process *process, struct sampled_thread *thread)
 {
     if (thread->pending.sample.time_ns)
@@ -139,13 +180,15 @@ static void forget_thread(struct sampled_process *process, uint32_t index)
     *thread = process->threads[--process->thread_count];
 }
 
-static void list_again(struct sampled_process *process, const struct interpreters *interpreters)
+static void list_again(struct sampled_process *process)
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
         process->threads[index].is_seen = false;
     process->has_states_of_one = false;
-    for (unsigned index = 0; index < interpreters->count; index++)
-        note_threads(process, interpreters->first_thread[index]);
+    for (unsigned index = 0; index < process->interpreters.count; index++)
+        note_threads(process, process->interpreters.first_thread[index]);
+    if (!has_interpreter(process))
+        note_tasks(process);
     for (uint32_t index = process->thread_count; index > 0; index--)
         if (!process->threads[index - 1].is_seen)
             forget_thread(process, index - 1);
@@ -161,16 +204,24 @@ static void see_whether_it_is_over(struct sampled_process *process)
     process->was_recorded = process->was_recorded || is_recorded;
 }
 
-bool threads_list(struct sampled_process *process)
+static bool find_heads(struct sampled_process *process, uint64_t *heads)
 {
     struct interpreters *interpreters = &process->interpreters;
-    uint64_t heads = 1;
+    *heads = 1;
     if (!read_only_one(process, interpreters) && !follow_interpreters(process, interpreters))
         return false;
     for (unsigned index = 0; index < interpreters->count; index++)
-        heads = key_of(heads, interpreters->first_thread[index]);
+        *heads = key_of(*heads, interpreters->first_thread[index]);
+    return true;
+}
+
+bool threads_list(struct sampled_process *process)
+{
+    uint64_t heads;
+    if (!(has_interpreter(process) ? find_heads(process, &heads) : count_tasks(process, &heads)))
+        return false;
     if (heads != process->heads_seen || process->until_listed == 0) {
-        list_again(process, interpreters);
+        list_again(process);
         process->heads_seen = heads;
         process->until_listed = process->has_states_of_one ? 1 : LISTED_EVERY;
         see_whether_it_is_over(process);

@@ -15,6 +15,7 @@
 enum {
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* how many samples are combined at most */
     JUST_NOW_NS = 50000, AN_INSTANT_NS = 50000, TRIES = 4,
+    WITHOUT_PYTHON = 1, /* a mark */
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
 
@@ -94,12 +95,15 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
-/* What the thread runs. Returns the mark of its stack. */
+/* What the thread runs. Returns the mark of its stack. Without Python code there is only one: as long as the kernel has made no
+   note, the thread has hardly left it, so the note tells where it came from. */
 static uint64_t find_code(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
                           struct sample *sample)
 {
     struct found_stack stack = {0};
     bool is_settled = false;
+    if (!has_interpreter(process))
+        return WITHOUT_PYTHON;
     for (int tries = 0; !is_settled && tries < TRIES; tries++) {
         stack = stack_of(process, thread);
         is_settled = find_task_name(process, thread->address, call->greenlet, &stack, &sample->task);
@@ -185,7 +189,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     thread->schedule = schedule;
     if (sample->state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (sample->state == SAMPLE_WAITS || !native_code_ask(thread, mark, &taken))
+    if (sample->state == SAMPLE_WAITS || !native_code_ask(process, thread, mark, &taken))
         keep_sample(process, thread, &taken);
 }
 

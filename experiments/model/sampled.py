@@ -17,7 +17,7 @@ from interpose.experiments.format.records import (
 from interpose.experiments.format.tables import RecordTable, StringTable
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
-from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site
+from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site, is_of_object
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 MEMORY, COUNTS = "sampled_memory", "sampled_counts"
@@ -42,6 +42,11 @@ class Sampled:
     def is_there(self) -> bool:
         """Whether the process was sampled at all."""
         return self._samples is not None
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the program is Python: of another one, only native functions are known."""
+        return self._process.log.is_python
 
     @property
     def why_not(self) -> str:
@@ -116,7 +121,8 @@ class Sampled:
 
     def _named(self, record: SiteRecord) -> Site:
         file, function = (self._string(number) for number in (record.file, record.function))
-        return Site(file, record.line, function, bool(record.own))
+        is_native = not self.is_python or is_of_object(record, file, function)
+        return Site(file, record.line, function, bool(record.own), is_native=is_native)
 
     def _string(self, number: int) -> str:
         text = self._strings.get(number) if number and self._strings else None

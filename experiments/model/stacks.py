@@ -22,6 +22,7 @@ _STACKS_AT_ONCE = 64 * 1024
 class Site:
     """A line of the program's code. `own` if it belongs neither to the standard library nor to an installed package.
 
+    If it `is_native`, `file` is a shared object or a program, `function` a symbol or the file's name, and the line 0.
     For code in an interpreter other than the main one, `function` names the interpreter.
 
     If a data collector named it, `collector` is that collector; the file is then the module, the function the section,
@@ -33,15 +34,10 @@ class Site:
     function: str
     own: bool
     collector: str = ""
+    is_native: bool = False
 
     def __hash__(self) -> int:
         return hash((self.file, self.line))  # which tells most apart, sooner than all fields
-
-    @property
-    def is_native(self) -> bool:
-        """Whether it is native code: then `file` is a shared object or program, and `function` a symbol or its name."""
-        is_object = _SHARED_OBJECT.search(self.file) or self.file.rpartition("/")[2] == self.function
-        return not self.line and bool(is_object)
 
 
 _SHARED_OBJECT = re.compile(r"\.so(?:\.[\w.]+)?$")
@@ -229,4 +225,9 @@ class RecordedStacks(RecordedFiles):
 def _site(record: SiteRecord, file: str, function: str, named_by: str) -> Site:
     if record.interpreter:
         function += f" (interpreter {record.interpreter})"
-    return Site(file, record.line, function, bool(record.own), named_by)
+    return Site(file, record.line, function, bool(record.own), named_by, is_of_object(record, file, function))
+
+
+def is_of_object(record: SiteRecord, file: str, function: str) -> bool:
+    """Whether code of a Python program is native: its file is a shared object or has the name of the function."""
+    return not record.line and bool(_SHARED_OBJECT.search(file) or file.rpartition("/")[2] == function)

@@ -70,7 +70,7 @@ def sampler(running):
 
 
 def test_what_is_no_layout_is_refused(running, sampler):
-    for layout in ({}, {"runtime": 1}, {**running.log.interpreter, "thread_bytes": 1 << 40}):
+    for layout in ({"runtime": 1}, {**running.log.interpreter, "thread_bytes": 1 << 40}):
         with pytest.raises(OSError):
             sampler.add(running.log.pid, running.directory, layout, [])
 

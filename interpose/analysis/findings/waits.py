@@ -87,7 +87,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     if for_processor_ns > 0:
         yield found("wait for a processor", (), time_ns=for_processor_ns)
     if waited.unexplained_ns >= BY_CHANCE_NS:
-        unknown = [each for each in accounts if not _knows_interpreter_lock(each)]
+        unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
         yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")

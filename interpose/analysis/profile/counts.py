@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.margin import Count, margin
-from interpose.analysis.profile.profiled import NO_PYTHON, NOT_READABLE, NOT_SAMPLED, Frames
+from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, sampled_frames
 from interpose.counters import COUNTERS, counters_of, why_not
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -158,9 +158,7 @@ def _of_process(process: Process, made: list[Counted]) -> list[Counted]:
 
 
 def _frames(sampled: Sampled, stack: int) -> Frames:
-    if stack == _NO_SAMPLE:
-        return (NOT_SAMPLED,)
-    return (NO_PYTHON,) if not stack else tuple(sampled.frames(stack)) or (NOT_READABLE,)
+    return (NOT_SAMPLED,) if stack == _NO_SAMPLE else sampled_frames(sampled, stack)
 
 
 def not_read(experiment: Experiment) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from interpose.analysis.profile.profiled import NO_PYTHON, NOT_READABLE
+from interpose.analysis.profile.profiled import NOT_READABLE, application_line, sampled_frames
 from interpose.experiments.format.records import MemoryRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -62,10 +62,10 @@ def memory_of(process: Process) -> Memory | None:
 
 
 def _growth(sampled: Sampled, looks: Iterable[MemoryRecord]) -> Iterator[Growth]:
-    """The growth between looks, by line."""
+    """The growth between looks, by line; none of programs that are not Python: what ran is known later than a look."""
     grew: dict[Site, int] = defaultdict(int)
     before: int | None = None
-    for look in looks:
+    for look in looks if sampled.is_python else ():
         if before is not None:
             grew[_line_of(sampled, look)] += look.resident_bytes - before
         before = look.resident_bytes
@@ -73,11 +73,4 @@ def _growth(sampled: Sampled, looks: Iterable[MemoryRecord]) -> Iterator[Growth]
 
 
 def _line_of(sampled: Sampled, look: MemoryRecord) -> Site:
-    if look.stack == NOT_READ:
-        return NOT_READABLE
-    innermost = None
-    for site in sampled.frames(look.stack):
-        if site.own:
-            return site
-        innermost = innermost or site
-    return innermost or NO_PYTHON
+    return NOT_READABLE if look.stack == NOT_READ else application_line(sampled_frames(sampled, look.stack))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
@@ -32,10 +32,11 @@ NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
 NOT_SAMPLED = Site("", 0, "not sampled", False)
 NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
+NO_FUNCTION = Site("", 0, "no known function", False)
 IN_PROGRESS = Site("", 0, "in calls in progress", False)
 _TASK = "task "
 CALLERS = 3  # how many lines of a chain are named
-NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, IN_PROGRESS))
+NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION, IN_PROGRESS))
 
 Frames = tuple[Site, ...]  # from the innermost outward
 Group = TypeVar("Group", bound=Hashable)
@@ -145,6 +146,15 @@ class Profiled:
                     found[group][task] += code.cpu_ns
         return found
 
+    def unseen_threads(self) -> list[tuple[Site, int]]:
+        """The functions of threads that recorded nothing, with their CPU time in nanoseconds, those with most first."""
+        found: Counter[Site] = Counter()
+        for each in self.processes:
+            for stack, cpu_ns in each.walked.unplaced_ns.items():
+                site = application_line(sampled_frames(each.sampled, stack))
+                found[replace(site, line=0)] += cpu_ns
+        return [each for each in found.most_common() if each[0] not in NO_CODE]
+
     def by_application_function(self) -> list[Function]:
         """The same for the functions of the application, each with the library code that ran below it."""
         return functions_from(self.code(application_line), self.code(_application_function))
@@ -174,6 +184,13 @@ class Profiled:
                 break
             found = Callers((*found.lines, site), cpu_ns / whole_ns)
         return found
+
+
+def sampled_frames(sampled: Sampled, stack: int) -> Frames:
+    """The frames of a sample's stack, or what stands for them."""
+    if not stack:
+        return (NO_PYTHON if sampled.is_python else NO_FUNCTION,)
+    return tuple(sampled.frames(stack)) or (NOT_READABLE,)
 
 
 def innermost(frames: Frames) -> Site:
@@ -248,7 +265,7 @@ class Groups(Generic[Group]):
         return found
 
     def _frames(self, place: Place) -> Frames:
-        frames = (NO_PYTHON,) if not place.stack else tuple(self._sampled.frames(place.stack)) or (NOT_READABLE,)
+        frames = sampled_frames(self._sampled, place.stack)
         task = self._sampled.task_name(place.task) if self._with_tasks else ""
         return (*frames, task_frame(task)) if task else frames
 

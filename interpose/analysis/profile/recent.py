@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.calls.rows import CODE
-from interpose.analysis.profile.profiled import CONTAINERS, NO_PYTHON, NOT_READABLE, numbers_of
+from interpose.analysis.profile.profiled import CONTAINERS, innermost, numbers_of, sampled_frames
 from interpose.analysis.profile.weights import USUAL_NS, is_code
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.records import Event, OpenCall
@@ -87,7 +87,7 @@ def _code(process: Process, seconds: Seconds) -> Iterator[tuple[int, Recent]]:
         used_ns = max(sample.cpu_ns - before_ns, 0)
         if sample.last_ns < since_ns or not is_code(sample, containers):
             continue
-        site = next(sampled.frames(sample.stack), NOT_READABLE) if sample.stack else NO_PYTHON
+        site = innermost(sampled_frames(sampled, sample.stack))
         thread = sample.thread or numbers.get(sample.tid) or -sample.tid  # some threads have no calls, so no number
         key = thread, site.function, site.file
         row = functions.setdefault(key, Recent(CODE, site.function, site))

@@ -11,7 +11,7 @@ processor that is nearly every sample, because the sampler, when it wakes up, ta
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -82,7 +82,8 @@ class Weights:
 @dataclass
 class Walked:
     """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
-    and its last one, `ready` in how many of them; `unplaced` are samples of threads that had recorded nothing yet."""
+    and its last one, `ready` in how many of them; `unplaced` are samples of threads that had recorded nothing
+    yet, `unplaced_ns` the CPU time of these, by stack."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
     delays_ns: dict[int, int] = field(default_factory=dict)
@@ -90,6 +91,7 @@ class Walked:
     samples: int = 0
     torn: int = 0
     unplaced: int = 0
+    unplaced_ns: Counter[int] = field(default_factory=Counter)
 
 
 @dataclass
@@ -121,11 +123,12 @@ def walk(
     put_into = pool_of or (lambda sample: (sample.thread, sample.intrinsic))
     made = Walked()
     threads: dict[int, _Thread] = {}
+    unplaced: dict[int, int] = {}
     for sample in sampled.samples():
         if sample.state not in (RUNS, WAITS, READY):
             continue
         if sample.thread not in started_cpu_ns:
-            made.unplaced += sample.samples
+            _put_aside(made, unplaced, sample)
             continue
         thread = threads.get(sample.thread)
         if thread is None:
@@ -165,6 +168,14 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
         thread.opening = (pool, place, samples, carried_ns)
     elif pool is not None:
         pool.add(place, samples, carried_ns)
+
+
+def _put_aside(made: Walked, counted_ns: dict[int, int], sample: SampleRecord) -> None:
+    made.unplaced += sample.samples
+    if sample.state != WAITS:
+        before_ns = counted_ns.get(sample.tid, max(sample.cpu_ns - USUAL_NS, 0))
+        made.unplaced_ns[sample.stack] += max(sample.cpu_ns - before_ns, 0)
+        counted_ns[sample.tid] = sample.cpu_ns
 
 
 def _open(thread: _Thread) -> None:

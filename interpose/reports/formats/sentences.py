@@ -48,6 +48,7 @@ _ADVICE_BY_KIND = {
 }
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
+_NATIVE_ADVICE = "See its lines with a profiler of native code, such as perf annotate."
 _OTHER_PROGRAM_ADVICE = "See its functions with a profiler of native code, such as perf record."
 _FEW_SAMPLES_ADVICE = "Too few samples to name its functions; count its lines: interpose run --lines own."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
@@ -57,7 +58,7 @@ _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to pr
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
 _OTHER_ADVICE = (
-    *(_SEE_CALLS, _HOT_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
+    *(_SEE_CALLS, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
@@ -68,7 +69,7 @@ def advice_for(finding: Finding) -> str:
     if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
     if finding.rule == "computing" and finding.site:
-        return _HOT_ADVICE
+        return _NATIVE_ADVICE if finding.site.is_native else _HOT_ADVICE
     if finding.rule == "computing" and not finding.is_python:
         return _OTHER_PROGRAM_ADVICE
     if finding.rule == "computing" and finding.is_sampled:

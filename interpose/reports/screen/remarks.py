@@ -148,7 +148,10 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
     """A line if processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
-        yield f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md)"
+        functions = screen.profiled.unseen_threads()
+        named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_CHILDREN])
+        told = f": {named}{', ...' if len(functions) > _CHILDREN else ''}" if named else ""
+        yield clean(f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md){told}")
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:

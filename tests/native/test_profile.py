@@ -1,0 +1,175 @@
+"""The functions of programs that are not Python have the CPU time that the programs measured themselves."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import Sampled
+from tests.sampler.chance import chance, samples_that_count
+from tests.sampler.test_sampler import cpu_by, shares_of
+from tests.tracing import has_own_library
+
+pytestmark = [
+    pytest.mark.any_python,
+    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
+]
+
+# Functions that take turns and measure their own CPU time; `read` makes calls that are recorded.
+TURNS = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return at.tv_sec + at.tv_nsec / 1e9;
+}
+static volatile double kept;
+static double spent[3];
+#define TAKES(name, number, part, work) \\
+    __attribute__((noinline)) void name(double turn) \\
+    { \\
+        double began = now(); \\
+        while (now() < began + turn * part) \\
+            for (long each = 0; each < 50000; each++) \\
+                work; \\
+        spent[number] += now() - began; \\
+    }
+TAKES(multiply, 0, 0.6, kept = kept * 1.0000001 + 1)
+TAKES(divide, 1, 0.3, kept = kept / 1.0000001 + 1)
+TAKES(turn, 2, 0.1, kept = -kept)
+static void *work(void *unused)
+{
+    double turn_s = atof(getenv("TURN_S")), all_s = atof(getenv("ALL_S"));
+    while (spent[0] + spent[1] + spent[2] < all_s) {
+        multiply(turn_s);
+        divide(turn_s);
+        turn(turn_s);
+    }
+    return unused;
+}
+int main(void)
+{
+    pthread_t thread;
+    if (getenv("IN_A_THREAD")) {
+        pthread_create(&thread, NULL, work, NULL);
+        pthread_join(thread, NULL);
+    } else {
+        work(NULL);
+    }
+    printf("{\\"multiply\\": %g, \\"divide\\": %g, \\"turn\\": %g}\\n", spent[0], spent[1], spent[2]);
+    return 0;
+}
+"""
+
+PAGES = """
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+__attribute__((noinline)) void touch(char *pages, long count)
+{
+    for (long each = 0; each < count; each++)
+        pages[each * 4096] = 1;
+}
+int main(void)
+{
+    struct rusage before, after;
+    struct timespec tenth = {0, 100000000};
+    long count = 150000;
+    char *pages = mmap(NULL, count * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, count * 4096, MADV_NOHUGEPAGE);
+    nanosleep(&tenth, NULL);
+    getrusage(RUSAGE_SELF, &before);
+    for (int times = 0; times < 5; times++) {
+        touch(pages, count);
+        madvise(pages, count * 4096, MADV_DONTNEED);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    nanosleep(&tenth, NULL);
+    printf("%ld", after.ru_minflt - before.ru_minflt);
+    return 0;
+}
+"""
+
+
+def named(frames):
+    return frames[0].function if frames else ""
+
+
+def sampled_process(work):
+    """The process of the experiment that was sampled most."""
+    processes = Experiment(str(work / "test.1.er")).processes
+    refused = {why for process in processes if (why := Sampled(process).why_not)}
+    if refused:
+        pytest.skip(f"the kernel tells nobody where threads execute: {refused}")
+    return max(processes, key=samples_that_count)
+
+
+def check_shares(process, spent):
+    found, truth, samples = cpu_by(process, named), shares_of(spent), samples_that_count(process)
+    if samples < 50:
+        pytest.skip("the machine is too busy: the program was seen to run too rarely")
+    shares = shares_of({name: found[name] for name in spent})
+    assert {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth} == shares
+    others = sum(found.values()) - sum(found[name] for name in spent)
+    assert others < 0.1 * sum(found.values())
+
+
+@pytest.mark.long
+@pytest.mark.alone
+@pytest.mark.parametrize("turn_s", ["0.2", "0.005"])
+@pytest.mark.parametrize("place", ["main", "thread", "descendant"])
+def test_functions_have_the_cpu_time_that_the_program_measured(interpose, client, work, turn_s, place):
+    command = client(TURNS, "-O1", "-pthread")
+    words = ["sh", "-c", f"{command}; true"] if place == "descendant" else [command]
+    variables = {"TURN_S": turn_s, "ALL_S": "2"} | ({"IN_A_THREAD": "1"} if place == "thread" else {})
+
+    done = interpose("run", "--profile", "250", *words, variables=variables)
+
+    assert done.returncode == 0, done.stderr
+    check_shares(sampled_process(work), json.loads(done.stdout))
+
+
+@pytest.mark.long
+def test_reports_name_the_functions_of_the_program_as_its_own(interpose, client, work):
+    done = interpose("run", client(TURNS, "-O1", "-pthread"), variables={"TURN_S": "0.02", "ALL_S": "1"})
+    sampled_process(work)
+
+    rows = json.loads(interpose("report", "--by", "function", "--format", "json").stdout)
+    first = interpose("report").stdout
+
+    assert done.returncode == 0, done.stderr
+    found = {row["function"]: row for row in rows if row["kind"] == "code"}
+    assert (Path(found["multiply"]["file"]).name, found["multiply"]["line"]) == ("client", None)
+    assert "client multiply computes" in " ".join(first.split())
+    assert "perf annotate" in first and "interpreter lock" not in first
+
+
+@pytest.mark.long
+def test_a_stripped_program_is_named_without_functions(interpose, client, work):
+    interpose("run", client(TURNS, "-O1", "-pthread", "-s"), variables={"TURN_S": "0.02", "ALL_S": "0.5"})
+
+    found = cpu_by(sampled_process(work), named)
+
+    assert found["client"] > 0.8 * sum(found.values())
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_page_faults_are_counted_where_they_were(interpose, client, work):
+    done = interpose("run", "--counters", "faults", "--profile", "500", client(PAGES, "-O1"))
+    sampled_process(work)
+
+    rows = json.loads(interpose("report", "--by", "function", "--format", "json").stdout)
+
+    faults = Counter({row["function"]: row["faults"] for row in rows if row.get("faults")})
+    margin = next(row["faults_margin"] for row in rows if row["function"] == "touch")
+    assert faults["touch"] == pytest.approx(int(done.stdout), abs=max(2 * margin, 0.05 * int(done.stdout)))
