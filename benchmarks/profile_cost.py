@@ -25,6 +25,7 @@ ROUNDS = 60
 WEEKS = 20
 REQUESTS = 300  # for each turn of FULL
 THREADS, SECONDS = 10, 4
+RANDOM_BYTES = 40_000_000
 LIMIT = "1.01 x"
 
 
@@ -35,6 +36,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
     return [
         _row("pure Python: wall time", min, pure),
         _row("orders, no wait: wall time", min, orders),
+        _row("gzip, not Python: CPU time", min, _compressing(environments, effort)),
         *_service(environments, effort),
         _start(environments, effort),
         _monitor(environments, effort),
@@ -48,6 +50,21 @@ def _beside(run: Callable[..., Any], turns: int) -> dict[str, list[Any]]:
 def _row(what: str, of: Callable[[list[float]], float], given: dict[str, list[float]]) -> Row:
     ratio = of(given[WITH_PROFILE]) / of(given[RECORDED])
     return Row(what, f"{ratio - 1:+.1%}", times(ratio), RECORDED, LIMIT)
+
+
+def _compressing(environments: Environments, effort: Effort) -> dict[str, list[float]]:
+    """CPU seconds of a program that is not Python."""
+    file = Path(environments.directory, "random")
+    file.write_bytes(os.urandom(RANDOM_BYTES))
+    run = [str(environments.with_interpose), "-m", "interpose", "run", "--native", "--profile"]
+    program = [str(HERE / "programs" / "cpu_of.py"), "gzip", "-c", str(file)]
+
+    def cpu_s(rate: str) -> float:
+        with tempfile.TemporaryDirectory(dir=environments.directory) as place:
+            how = {"cwd": place, "env": environments.variables(place, None), "check": True}
+            return float(subprocess.run([*run, rate, *program], stdout=subprocess.PIPE, **how).stdout)
+
+    return take_turns({RECORDED: partial(cpu_s, "off"), WITH_PROFILE: partial(cpu_s, "100")}, effort.turns)
 
 
 def _service(environments: Environments, effort: Effort) -> list[Row]:

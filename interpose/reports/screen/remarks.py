@@ -82,8 +82,9 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
         (found.unplaced, "were of threads without recorded calls"),
     ]
     parts = [f"{number:,} {what}" for number, what in told if number]
-    if parts and sum(number for number, _ in told) * 100 >= found.samples:
-        yield f" samples of code  {found.samples:,}, of which {', '.join(parts)} (docs/profile.md)"
+    samples = found.samples + found.unplaced
+    if parts and sum(number for number, _ in told) * 100 >= samples:
+        yield f" samples of code  {samples:,}, of which {', '.join(parts)} (docs/profile.md)"
 
 
 def triggers(screen: Screen) -> Iterator[str]:
