@@ -1,6 +1,8 @@
 """The functions of programs that are not Python have the CPU time that the programs measured themselves."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -99,6 +101,19 @@ int main(void)
 }
 """
 
+# Executes a command for which the kernel has no perf events.
+WITHOUT_PERF_EVENTS = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 298, "aarch64": 241}[platform.machine()]  # of perf_event_open
+LOAD, EQUAL, RETURN, EACCES, ALLOWED = 0x20, 0x15, 0x06, 0x0005000D, 0x7FFF0000
+rules = [(LOAD, 0, 0, 0), (EQUAL, 0, 1, number), (RETURN, 0, 0, EACCES), (RETURN, 0, 0, ALLOWED)]
+filters = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *rule) for rule in rules))
+libc = ctypes.CDLL(None)
+program = struct.pack("HxxxxxxP", len(rules), ctypes.addressof(filters))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.executable, [sys.executable, "-m", "interpose", *sys.argv[1:]])
+"""
+
 
 def named(frames):
     return frames[0].function if frames else ""
@@ -173,3 +188,15 @@ def test_page_faults_are_counted_where_they_were(interpose, client, work):
     faults = Counter({row["function"]: row["faults"] for row in rows if row.get("faults")})
     margin = next(row["faults_margin"] for row in rows if row["function"] == "touch")
     assert faults["touch"] == pytest.approx(int(done.stdout), abs=max(2 * margin, 0.05 * int(done.stdout)))
+
+
+def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, interpose, work, own_environment):
+    words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "run", client(TURNS, "-O1", "-pthread")]
+    environment = {**own_environment, "TURN_S": "0.02", "ALL_S": "0.3"}
+
+    done = subprocess.run(words, cwd=work, env=environment, capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    shown = " ".join(interpose("report").stdout.split())
+    assert "samples of code a process could not be read: Permission denied" in shown
+    assert "client computes: CPU time between recorded calls" in shown
