@@ -59,6 +59,7 @@ void program_exchange(struct native_exchange exchange)
 void native_host_begin(void)
 {
     program_exchange_children();
+    program_exchange_threads();
     program_exchange_databases();
     program_exchange_messages();
 }

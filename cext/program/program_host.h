@@ -9,6 +9,7 @@
 /* Have one more function exchanged; and each of the lists of them. */
 void program_exchange(struct native_exchange exchange);
 void program_exchange_children(void);
+void program_exchange_threads(void);
 void program_exchange_databases(void);
 void program_exchange_messages(void);
 

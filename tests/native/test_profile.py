@@ -115,6 +115,53 @@ os.execv(sys.executable, [sys.executable, "-m", "interpose", *sys.argv[1:]])
 """
 
 
+# Threads that end in every way, with the smallest stacks, and more at the same time than have room to begin at once.
+ENDS = """
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_barrier_t all;
+static int unwound;
+static void note(void *unused) { unwound++; }
+static void *returns(void *given) { return given; }
+static void *exits(void *given) { pthread_exit(given); }
+static void *waits(void *given)
+{
+    pthread_cleanup_push(note, NULL);
+    for (;;) pause();
+    pthread_cleanup_pop(0);
+    return given;
+}
+static void *meets(void *given) { pthread_barrier_wait(&all); return given; }
+int main(void)
+{
+    void *(*each[])(void *) = {returns, exits, waits}, *result;
+    pthread_t threads[150];
+    pthread_attr_t small;
+    long sum = 0;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
+    for (long number = 0; number < 90; number++) {
+        if (pthread_create(threads, &small, each[number % 3], (void *)number)) return 1;
+        if (number % 3 == 2) pthread_cancel(*threads);
+        pthread_join(*threads, &result);
+        sum += result == PTHREAD_CANCELED ? 1000 : (long)result;
+    }
+    pthread_barrier_init(&all, NULL, 150);
+    for (long number = 0; number < 150; number++)
+        if (pthread_create(threads + number, NULL, meets, (void *)number)) return 2;
+    for (long number = 0; number < 150; number++) {
+        pthread_join(threads[number], &result);
+        sum += (long)result;
+    }
+    printf("%ld %d", sum, unwound);
+    return 0;
+}
+"""
+
+
 def named(frames):
     return frames[0].function if frames else ""
 
@@ -150,7 +197,11 @@ def test_functions_have_the_cpu_time_that_the_program_measured(interpose, client
     done = interpose("run", "--profile", "250", *words, variables=variables)
 
     assert done.returncode == 0, done.stderr
-    check_shares(sampled_process(work), json.loads(done.stdout))
+    process, spent = sampled_process(work), json.loads(done.stdout)
+    check_shares(process, spent)
+    used_s = [(each.record.end_cpu_ns - each.record.start_cpu_ns) / 1e9 for each in process.threads]
+    assert len(used_s) == (2 if place == "thread" else 1)
+    assert max(used_s) == pytest.approx(sum(spent.values()), rel=0.02)
 
 
 @pytest.mark.long
@@ -200,3 +251,15 @@ def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, i
     shown = " ".join(interpose("report").stdout.split())
     assert "samples of code a process could not be read: Permission denied" in shown
     assert "client computes: CPU time between recorded calls" in shown
+
+
+def test_threads_end_as_they_would(client, interpose, work):
+    command = client(ENDS, "-O1", "-pthread")
+
+    untraced = subprocess.run([command], cwd=work, capture_output=True, text=True, timeout=60)
+    done = interpose("run", command)
+
+    assert (untraced.returncode, untraced.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, untraced.stdout, "")
+    (process,) = Experiment(str(work / "test.1.er")).processes
+    assert len(list(process.threads)) == 1 + 90 + 150
