@@ -120,10 +120,11 @@ def test_without_a_program_it_says_how_it_is_used(interpose, words):
     assert done.stderr.startswith("interpose: a program is needed: interpose run")
 
 
-def test_an_option_that_took_the_program_for_its_value_is_told(interpose):
-    done = interpose("run", "--lines", "app.py")
+@pytest.mark.parametrize(("option", "program"), [("--lines", "app.py"), ("--profile", "/bin/sh")])
+def test_an_option_that_took_the_program_for_its_value_is_told(interpose, option, program):
+    done = interpose("run", option, program)
 
-    told = "interpose: --lines needs a value before the program: interpose run --lines VALUE app.py\n"
+    told = f"interpose: {option} needs a value before the program: interpose run {option} VALUE {program}\n"
     assert (done.returncode, done.stderr) == (2, told)
 
 

@@ -187,10 +187,14 @@ def _taken_for_a_value(arguments: argparse.Namespace) -> str:
     """What to say where an option without its value took the program for it; empty if none did."""
     for setting in schema.SETTINGS:
         value = getattr(arguments, setting.name)
-        if value is not None and value.endswith(".py"):
+        if value is not None and (value.endswith(".py") or _is_program_in_a_directory(value)):
             option = setting.options[-1]
             return f"{option} needs a value before the program: interpose run {option} VALUE {value}"
     return ""
+
+
+def _is_program_in_a_directory(value: str) -> bool:
+    return "/" in value and os.path.isfile(value) and os.access(value, os.X_OK)
 
 
 def settings_in_force(arguments: argparse.Namespace) -> Settings:
