@@ -14,7 +14,7 @@
 
 void process_forget(struct sampled_process *process)
 {
-    int files[] = {process->handle, process->threads_file, process->tasks, process->memory.file};
+    int files[] = {process->handle, process->threads_file, process->memory.file};
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
@@ -79,7 +79,6 @@ int process_begin(struct sampled_process **begun, pid_t pid, const char *directo
     process->pid = pid;
     process->layout = *layout;
     process->handle = process->threads_file = -1;
-    process->tasks = has_interpreter(process) ? -1 : tasks_open(pid);
     process->memory.file = memory_open(pid);
     process->libraries = strdup(libraries);
     int failed = begin_files(process, directory);

@@ -84,7 +84,6 @@ struct sampled_process {
     pid_t pid;
     int handle; /* pidfd: readable when it has ended */
     int threads_file;
-    int tasks; /* its threads in /proc, where no interpreter lists them; or -1 */
     struct interpreter_layout layout;
     struct tables tables;
     struct codes codes;

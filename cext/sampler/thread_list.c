@@ -2,12 +2,10 @@
 #include "sampler/thread_list.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
@@ -127,25 +125,27 @@ static void note_threads(struct sampled_process *process, uint64_t address)
 
 /* --- where no interpreter lists them */
 
-int tasks_open(pid_t pid)
+enum { PATH_BYTES_AT_MOST = 32 };
+
+static const char *path_of_tasks(const struct sampled_process *process, char path[PATH_BYTES_AT_MOST])
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(path, PATH_BYTES_AT_MOST, "/proc/%d/task", (int)process->pid);
+    return path;
 }
 
 static bool count_tasks(const struct sampled_process *process, uint64_t *count)
 {
+    char path[PATH_BYTES_AT_MOST];
     struct stat status;
-    bool is_known = fstat(process->tasks, &status) == 0 && status.st_nlink > 2; /* it has two links of its own */
+    bool is_known = stat(path_of_tasks(process, path), &status) == 0 && status.st_nlink > 2; /* it has two links of its own */
     *count = is_known ? status.st_nlink - 2 : 0;
     return is_known;
 }
 
 static void note_tasks(struct sampled_process *process)
 {
-    int opened = openat(process->tasks, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *tasks = opened < 0 ? NULL : fdopendir(opened);
+    char path[PATH_BYTES_AT_MOST];
+    DIR *tasks = opendir(path_of_tasks(process, path));
     struct dirent *each;
     if (!tasks)
         return;

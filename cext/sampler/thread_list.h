@@ -3,9 +3,6 @@
 
 #include "sampler/process.h"
 
-/* The directory of its threads in /proc, to be closed; or -1. */
-int tasks_open(pid_t pid);
-
 /* Look which there are, if that may have changed; false if the process cannot be read. */
 bool threads_list(struct sampled_process *process);
 
