@@ -2,6 +2,15 @@
 
 PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module, *name_of_taking;
 PyObject *name_of_query, *name_of_kept_query;
+PyObject *name_of_topic, *name_of_value, *name_of_error;
+
+static int messages_begin(void)
+{
+    name_of_topic = name_of_topic ? name_of_topic : PyUnicode_InternFromString("topic");
+    name_of_value = name_of_value ? name_of_value : PyUnicode_InternFromString("value");
+    name_of_error = name_of_error ? name_of_error : PyUnicode_InternFromString("error");
+    return name_of_topic && name_of_value && name_of_error ? 0 : -1;
+}
 
 int details_begin(void)
 {
@@ -12,7 +21,7 @@ int details_begin(void)
     name_of_buffer = name_of_buffer ? name_of_buffer : PyUnicode_InternFromString("__buffer__");
     name_of_module = name_of_module ? name_of_module : PyUnicode_InternFromString("__module__");
     name_of_blocking = name_of_blocking ? name_of_blocking : PyUnicode_InternFromString("blocking");
-    if (!name_of_query || !name_of_kept_query)
+    if (!name_of_query || !name_of_kept_query || messages_begin() < 0)
         return -1;
     name_of_taking = name_of_taking ? name_of_taking : PyUnicode_InternFromString("handle_one_request");
     return name_of_taking && name_of_path && name_of_owner && name_of_buffer && name_of_blocking && name_of_module ? 0 : -1;

@@ -6,6 +6,7 @@
 
 extern PyObject *name_of_path, *name_of_owner, *name_of_buffer, *name_of_blocking, *name_of_module, *name_of_taking;
 extern PyObject *name_of_query, *name_of_kept_query;
+extern PyObject *name_of_topic, *name_of_value, *name_of_error; /* what a message of Kafka tells */
 
 int details_begin(void);
 

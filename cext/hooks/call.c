@@ -3,9 +3,9 @@
 #include "hooks/address_detail.h"
 #include "hooks/object_descriptor.h"
 
-PyObject *named_argument(const struct call *call)
+PyObject *argument_called(const struct call *call, PyObject *keyword)
 {
-    PyObject *names = call->names, *keyword = call->slot->keyword;
+    PyObject *names = call->names;
     if (names && PyDict_CheckExact(names))
         return PyDict_GetItemWithError(names, keyword);
     for (Py_ssize_t place = 0; names && place < PyTuple_GET_SIZE(names); place++)

@@ -65,8 +65,8 @@ static inline PyObject *argument_of(const struct call *call, Py_ssize_t number)
     return number < call->count ? call->arguments[number] : NULL;
 }
 
-/* An argument that was given by the name that the slot knows; NULL if it was not. */
-PyObject *named_argument(const struct call *call);
+/* An argument that was given by a name, which is interned; NULL if it was not. */
+PyObject *argument_called(const struct call *call, PyObject *keyword);
 
 /* What the detail is of; NULL if it was not given. */
 static inline PyObject *subject_of(const struct call *call)
@@ -75,7 +75,7 @@ static inline PyObject *subject_of(const struct call *call)
         return call->owner;
     if (LIKELY(call->slot->subject < call->count))
         return call->arguments[call->slot->subject];
-    return call->slot->keyword ? named_argument(call) : NULL;
+    return call->slot->keyword ? argument_called(call, call->slot->keyword) : NULL;
 }
 
 /* Its descriptor: the object's own, or that of an argument. */

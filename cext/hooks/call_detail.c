@@ -8,6 +8,7 @@
 #include "hooks/command_detail.h"
 #include "hooks/database_server.h"
 #include "hooks/descriptors.h"
+#include "hooks/kafka_messages.h"
 #include "hooks/lock_holders.h"
 #include "hooks/path_detail.h"
 #include "hooks/route_detail.h"
@@ -57,6 +58,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
     case DETAIL_module:
         return module_detail(subject);
+    case DETAIL_topic:
+        return topic_detail(subject);
     case DETAIL_name:
         return intern_text(call->slot->keyword);
     case DETAIL_none:

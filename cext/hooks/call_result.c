@@ -9,6 +9,7 @@
 #include "cpython/attributes.h"
 #include "cpython/version.h"
 #include "hooks/attribute_names.h"
+#include "hooks/kafka_messages.h"
 
 /* --- error */
 
@@ -150,6 +151,13 @@ uint64_t size_of(PyObject *moved)
     if (PyTuple_Check(moved))
         return PyTuple_GET_SIZE(moved) ? size_of(PyTuple_GET_ITEM(moved, 0)) : 0;
     return size_of_buffer(moved);
+}
+
+uint64_t size_of_sent(const struct call *call, PyObject *result)
+{
+    if (call->slot->moves == MOVES_messages)
+        return size_of_messages(result);
+    return size_of(call->count > 1 ? call->arguments[1] : argument_called(call, name_of_value));
 }
 
 uint64_t rows_of(const struct slot *slot, PyObject *result)

@@ -21,6 +21,9 @@ bool is_programs_buffer(PyObject *object);
 
 uint64_t size_of(PyObject *moved);
 
+/* Of messages that were sent or received. */
+uint64_t size_of_sent(const struct call *call, PyObject *result);
+
 uint64_t rows_of(const struct slot *slot, PyObject *result);
 
 static inline uint64_t bytes_of(const struct call *call, PyObject *result)
@@ -29,5 +32,7 @@ static inline uint64_t bytes_of(const struct call *call, PyObject *result)
         return 0;
     if (call->slot->moves >= MOVES_row)
         return rows_of(call->slot, result);
+    if (call->slot->moves == MOVES_value || call->slot->moves == MOVES_messages)
+        return size_of_sent(call, result);
     return size_of(call->slot->moves == MOVES_result ? result : argument_of(call, 0));
 }

@@ -34,12 +34,15 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells") \
     X(type,       "the name of a class") \
     X(module,     "the name of a module that is imported") \
+    X(topic,      "the topic of a message of Kafka, or the one that all of a list have") \
     X(name,       "what was said when it was marked")
 
 /* What tells how much was moved. */
 #define MOVES(X) \
     X(result,   "the result: a number, or the length of it or of its first part") \
     X(argument, "the length of the first argument") \
+    X(value,    "the length of the second argument, or of the one called `value`") \
+    X(messages, "the lengths of the values of a message of Kafka, or of a list of them") \
     X(frame,    "nothing; what curses shows may be another picture by its end") \
     X(row,      "one row, unless the result is None or there is none") \
     X(rows,     "as many rows as the result has") \

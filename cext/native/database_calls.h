@@ -69,6 +69,7 @@
     X(librdkafka, rd_kafka_new,                     "",         "") \
     X(librdkafka, rd_kafka_produce,                 "database", "result") \
     X(librdkafka, rd_kafka_produce_batch,           "database", "") \
+    X(librdkafka, rd_kafka_producev,                "database", "result") \
     X(librdkafka, rd_kafka_produceva,               "",         "") \
     X(librdkafka, rd_kafka_flush,                   "",         "") \
     X(librdkafka, rd_kafka_subscribe,               "",         "") \

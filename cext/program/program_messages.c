@@ -3,6 +3,7 @@
 
 #include "core/interning.h"
 #include "program/database_wrappers.h"
+#include "program/message_list.h"
 #include "program/program_host.h"
 
 /* Kafka, by librdkafka. Its own threads talk to the brokers: what the program calls puts messages into queues, takes them out, and
@@ -95,12 +96,45 @@ PLAIN(rd_kafka_queue_poll, void *, (void *on, int timeout_ms), (on, timeout_ms),
 GIVING_MESSAGE(rd_kafka_consumer_poll, (void *on, int timeout_ms), (on, timeout_ms))
 GIVING_MESSAGE(rd_kafka_consume, (void *topic, int32_t partition, int timeout_ms), (topic, partition, timeout_ms))
 
+/* The real function reads as far as the end of the list, and no further. */
+#define EIGHT(from) \
+    list.words[(from)], list.words[(from) + 1], list.words[(from) + 2], list.words[(from) + 3], list.words[(from) + 4], \
+        list.words[(from) + 5], list.words[(from) + 6], list.words[(from) + 7]
+#define THIRTY_TWO(from) EIGHT(from), EIGHT((from) + 8), EIGHT((from) + 16), EIGHT((from) + 24)
+
+typedef int type_of_producev(void *on, ...);
+
+static int producev_known(void *on, ...)
+{
+    type_of_producev *real = (type_of_producev *)databases[DATABASE_rd_kafka_producev].real;
+    struct message_list list = {0};
+    struct native_call call;
+    va_list values;
+    va_start(values, on);
+    message_list_read(&list, values);
+    va_end(values);
+    bool begun = BEGIN(rd_kafka_producev, list.topic ? topic_of(list.topic) : list.topic_name);
+    int result = list.count <= 32 ? real(on, THIRTY_TWO(0))
+                                  : real(on, THIRTY_TWO(0), THIRTY_TWO(32), THIRTY_TWO(64), THIRTY_TWO(96));
+    int saved = errno;
+    if (begun) {
+        call.failed = call.span.thread ? failed_kafka(result) : 0;
+        native_end(&call, result ? 0 : (int64_t)list.value_bytes, 0);
+    }
+    errno = saved;
+    return result;
+}
+
+#define program_rd_kafka_producev message_list_enter
+
 #define FIND(name, ...) {#name, NULL, &real_##name, true, NULL},
 #define CALL(library, name, ...) {#name, (void *)program_##name, &databases[DATABASE_##name].real, true, NULL},
 
 void program_exchange_messages(void)
 {
     static const struct native_exchange calls[] = {MESSAGE_CALLS(CALL)}, others[] = {KAFKA_TELLERS(FIND)};
+    message_list_known = (void *)producev_known;
+    message_list_real = &databases[DATABASE_rd_kafka_producev].real;
     for (unsigned each = 0; each < sizeof others / sizeof *others; each++)
         program_exchange(others[each]);
     for (unsigned each = 0; each < sizeof calls / sizeof *calls; each++)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -72,6 +72,14 @@ def _own_line(innermost: Site | None, found: _Traits) -> Site | None:
 
 def _is_start_up(innermost: Site | None, found: _Traits) -> bool:
     return innermost is not None and (found.is_built_in or (found.has_site_module and not found.own))
+
+
+def is_start_up(frames: Sequence[Site]) -> bool:
+    """Whether what these frames do, from the innermost outward, belongs to the interpreter's own start."""
+    found = _NO_FRAMES[1]
+    for site in reversed(frames):
+        found = found.around(site)
+    return _is_start_up(frames[0] if frames else None, found)
 
 
 class RecordedStacks(RecordedFiles):

@@ -33,6 +33,7 @@ INTERNAL, SERVER, CLIENT = 1, 2, 3
 _KINDS_OF_CLIENTS = ("db", "net")
 _DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
               "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
+_MESSAGES = {"confluent_kafka": "kafka", "librdkafka": "kafka"}
 _DETAILS = {"db": "db.query.text", "file": "file.path", "net": "server.address", "process": "process.command_line"}
 
 
@@ -233,10 +234,16 @@ class ProcessSpans:
     def _about(self, number: int, detail: int) -> str:
         intrinsic = self._process.intrinsic(number)
         told: dict[str, Any] = {"interpose.kind": intrinsic.kind}
+        library = intrinsic.name.partition(".")[0]
+        about = _DETAILS.get(intrinsic.kind, "interpose.detail")
+        if library in _MESSAGES:
+            about = "messaging.destination.name"
         if detail:
-            told[_DETAILS.get(intrinsic.kind, "interpose.detail")] = self._process.string(detail)
-        if system := _DATABASES.get(intrinsic.name.partition(".")[0]):
-            told["db.system.name"] = system
+            told[about] = self._process.string(detail)
+        if library in _DATABASES:
+            told["db.system.name"] = _DATABASES[library]
+        if library in _MESSAGES:
+            told["messaging.system"] = _MESSAGES[library]
         return f",{_attributes(told)}"
 
     def _lane(self, thread: int) -> str:

@@ -86,6 +86,45 @@ def test_functions_and_lines_have_what_samples_divide_and_it_adds_up(by, name, s
     assert 0 < rows[load]["faults_margin"] < 1850
 
 
+@pytest.mark.parametrize(("by", "call"), [("kind", ("file", None)), ("intrinsic", ("file", "io.FileIO.write"))])
+def test_kinds_and_intrinsics_have_what_was_counted_in_them_and_it_adds_up(by, call, shop, capsys):
+    rows = {(row["kind"], row["intrinsic"]): row for row in table(capsys, shop.write(), by)}
+
+    counts = {name: (row["faults"], row["migrations"]) for name, row in rows.items() if row["faults"] is not None}
+    assert counts == {call: (600, None), ("code", None): (1200, 3), ("not sampled", None): (700, None)}
+    assert sum(faults for faults, _ in counts.values()) == 2500
+    assert rows["not sampled", None]["faults_margin"] == 0 < rows["code", None]["faults_margin"] < 1850
+    assert rows[call]["calls"] == 1 and rows["code", None]["self_wall_ns"] == pytest.approx(9 * SECOND)
+
+
+def test_a_call_in_progress_has_its_counts_and_no_call(shop, capsys):
+    sleeps = shop.intrinsic("time.sleep", "sleep")
+    shop.thread_sample(START_NS + 9 * SECOND, cpu_ns=8 * SECOND, tid=7, call=2, intrinsic=sleeps)
+    shop.counted(100, sample=9, counter=FAULTS, tid=7)
+    rows = {row["intrinsic"] or row["kind"]: row for row in table(capsys, shop.write(), "intrinsic")}
+
+    assert (rows["time.sleep"]["faults"], rows["time.sleep"]["calls"]) == (100, 0)
+    assert rows["not sampled"]["faults"] == 600
+
+
+def test_calls_of_the_interpreters_start_are_of_the_kind_startup_with_their_counts(shop, capsys):
+    start = shop.sampled_stack(("<frozen runpy>", 3, "run"), ("<frozen site>", 9, "main"), ("/lib/x.so", 0, "f"))
+    shop.thread_sample(START_NS + 9 * SECOND, cpu_ns=8 * SECOND, tid=7, call=2, intrinsic=IN_CALL, stack=start)
+    shop.counted(100, sample=9, counter=FAULTS, tid=7)
+    rows = {row["kind"]: row["faults"] for row in table(capsys, shop.write(), "kind")}
+
+    assert (rows["startup"], rows["file"]) == (100, 600)
+
+
+@pytest.mark.parametrize("by", ["kind", "intrinsic"])
+def test_people_see_that_samples_divide_it_among_calls(by, shop, capsys):
+    assert main(["report", str(shop.write()), "--by", by]) == 0
+
+    shown = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert shown["file"].split().count("~600") == shown["code"].split().count("~1,200") == 1
+    assert shown["not"].split() == ["not", "sampled", "700"]
+
+
 def test_people_see_that_samples_divide_it(shop, capsys):
     assert main(["report", str(shop.write()), "--by", "function"]) == 0
 
@@ -151,6 +190,17 @@ def test_threads_that_were_not_counted_have_no_zero(shop, capsys):
     assert rows == {"7 main": 3, "8": None, "not sampled": None}
     said = "migrations: not counted in some threads: too many threads for the monitor's files"
     assert said in not_read(Experiment(str(path)))
+
+
+def test_kinds_of_several_experiments_have_the_sums(tmp_path, capsys):
+    paths = [str(build_in(tmp_path / f"t.{number}.er", pid=number).write()) for number in (1, 2)]
+
+    assert main(["report", *paths, "--by", "kind", "--format", "json"]) == 0
+    rows = {row["kind"]: row for row in json.loads(capsys.readouterr().out)}
+
+    faults = {kind: row["faults"] for kind, row in rows.items() if row["faults"]}
+    assert faults == {"file": 1200, "code": 2400, "not sampled": 1400}
+    assert rows["code"]["self_wall_ns"] == pytest.approx(18 * SECOND)
 
 
 def test_several_experiments_have_the_sums(tmp_path, capsys):

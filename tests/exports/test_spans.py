@@ -78,6 +78,21 @@ def test_a_transaction_is_a_trace_of_its_own(tmp_path):
     assert failed["kind"] == 3
 
 
+def test_a_call_about_messages_has_their_topic_where_they_go(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    sends, names = build.intrinsic("confluent_kafka.Producer.produce", "db"), build.string("orders")
+    build.events([event(10 * MS, 5 * MS, intrinsic=sends, detail=names, call=1)])
+    build.thread(end_ns=START_NS + SECOND, tid=1, main=1, recorded=1, made=1)
+    build.ended(SECOND, 0)
+    found = spans(str(build.write()), tmp_path)
+    (sent,) = [each for each in found if each["name"] == "confluent_kafka.Producer.produce"]
+    told = {each["key"]: each["value"] for each in sent["attributes"]}
+
+    assert told["messaging.system"] == {"stringValue": "kafka"}
+    assert told["messaging.destination.name"] == {"stringValue": "orders"}
+    assert not [key for key in told if key.startswith("db.")]
+
+
 def test_names_are_data(tmp_path):
     made = exported(hostile(tmp_path), "otlp", tmp_path).read_bytes()
 

@@ -153,6 +153,54 @@ print(json.dumps({"child": used.ru_minflt + used.ru_majflt, "parent": whole.ru_m
     assert below(experiment, "faults", "child") == pytest.approx(2 * PAGES, rel=0.1)
 
 
+CALLING = """
+def fill(path="pages", pages=PAGES):
+    # A read into memory that nobody has touched: its faults are in the recorded call.
+    area = mmap.mmap(-1, pages * 4096)
+    if hasattr(area, "madvise"):
+        area.madvise(15)
+    with open(path, "rb", buffering=0) as file:
+        began = faults()
+        file.readinto(area)
+        return faults() - began
+
+def faults():
+    used = usage()
+    return used["minor_faults"] + used["major_faults"]
+
+def outside():
+    began = faults()
+    kept = touch()
+    return faults() - began
+
+with open("pages", "wb") as file:
+    file.truncate(PAGES * 4096)
+within, between = 0, 0
+busy()
+for _ in range(OFTEN):
+    within += fill()
+    between += outside()
+busy()
+time.sleep(0.15)
+whole = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([within, between, whole.ru_minflt + whole.ru_majflt]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("by", ["kind", "intrinsic"])
+def test_a_call_has_the_faults_of_the_pages_that_it_touches_and_the_code_around_it_its_own(record, interpose, by):
+    (within, between, whole), experiment = record(f"OFTEN = {OFTEN}\n" + PROGRAM + CALLING, "--counters", "faults")
+    rows = json.loads(interpose("report", "--by", by, "--format", "json", experiment.directory).stdout)
+    found = {row["intrinsic"] or row["kind"]: row["faults"] for row in rows if row["faults"] is not None}
+
+    assert min(within, between) >= OFTEN * PAGES
+    assert found["file" if by == "kind" else "io.FileIO.readinto"] == pytest.approx(within, rel=0.1)
+    assert found["code"] == pytest.approx(between, rel=0.1)
+    (faults,) = counted(Analysis(experiment))
+    assert sum(found.values()) == faults.total == pytest.approx(whole, abs=STARTUP)
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("perf"), reason="there is no perf")
 def test_perf_counts_as_many_faults(record, work):
@@ -326,7 +374,10 @@ def column(rows: list[list[str]], title: str) -> list[str]:
     return [row[head.index(title)] for row in others if row[head.index(title)]]
 
 
-@pytest.mark.parametrize(("by", "option"), [("function", "function"), ("site", "line"), ("thread", "thread")])
+WITH_COUNTERS = [("function", "function"), ("site", "line"), ("thread", "thread"), ("intrinsic", "intrinsic")]
+
+
+@pytest.mark.parametrize(("by", "option"), WITH_COUNTERS)
 def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose, by, option):
     _, experiment = record(PROGRAM + "print(json.dumps(measured(touch)))", "--counters", "faults")
     directory = experiment.directory

@@ -43,9 +43,9 @@ class Part:
     """The rows of calls of one experiment or of several, in no order.
 
     `shares` divide the time of threads by the labels of the rows that close the table; without such labels there is one
-    share. `passed` are calls of the kind `sync` that did not wait, `counted` the untimed calls of each kind, `counts`
-    the rows of what was counted beside time. `is_part` says that only some calls were selected: these have no closing
-    rows.
+    share. `passed` are calls of the kind `sync` that did not wait, `counted` the untimed calls of each kind. `counts`
+    is what was counted beside time, for the row that is like each of these, or in rows of their own. `is_part` says
+    that only some calls were selected: these have no closing rows.
     """
 
     rows: list[Row] = field(default_factory=list)

@@ -120,7 +120,15 @@ def finished(part: Part, by: str, analysis: Analysis | None = None) -> Profile:
         if row.kind == NOT_KEPT and not row.is_of_calls and part.estimate:
             row.comment = _comment_on_not_kept(part.estimate.population)
     closing = closing_rows_by(part.shares) if by in WHOLES else closing_rows(part.total)
-    return Profile(ranked([*rows, *closing, *part.counts]), part, analysis)
+    return Profile(ranked(_with_counts([*rows, *closing], part.counts)), part, analysis)
+
+
+def _with_counts(rows: list[Row], counts: list[Row]) -> list[Row]:
+    """The rows with what was counted beside time; first those that have times, too."""
+    left = {row.likeness: row for row in counts}
+    counted = [left.pop(row.likeness, None) for row in rows]
+    made = [replace(row, counts=found.counts) if found else row for row, found in zip(rows, counted, strict=True)]
+    return [*made, *left.values()]
 
 
 def _shares_by(by: str, analysis: Analysis) -> dict[Labels, Share]:

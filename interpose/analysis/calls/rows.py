@@ -16,6 +16,7 @@ from interpose.legacy.codes import STATEMENT
 CODE = "code"  # of the program, between the calls
 COUNTERS = "counters"  # what was counted beside time, in calls and between them
 OVERHEAD = "overhead"  # of recording
+UNSAMPLED = "not sampled"  # what was counted beside time in no sample
 BEFORE = "before the ring"
 PAUSED = "paused"
 NOT_KEPT = "not kept"
@@ -33,7 +34,8 @@ class Row:
     untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code`. `margin`
     belongs to estimates, if transactions were sampled and enough were kept. `code` is in rows of sampled functions and
     lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name. `counts`
-    is what was counted beside time, by counter: in rows of code, and in those of the kind `counters`.
+    is what was counted beside time, by counter: in rows of code, of kinds and of intrinsics, and in those of the kinds
+    `counters` and `not sampled`.
     """
 
     kind: str | None
@@ -63,7 +65,7 @@ class Row:
     @property
     def is_timed(self) -> bool:
         """Whether its times tell anything."""
-        return self.sums.calls > 0 or not (self.counted or self.kind == COUNTERS)
+        return self.sums.calls > 0 or not (self.counted or self.kind in (COUNTERS, UNSAMPLED))
 
     @property
     def is_idle(self) -> bool:

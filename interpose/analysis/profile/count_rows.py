@@ -1,4 +1,5 @@
-"""What was counted beside time: in the rows of functions and lines, and in rows of threads, processes and the like."""
+"""What was counted beside time: in the rows of functions and lines, of kinds and intrinsics, and in rows of threads,
+processes and the like."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.groupings import WHOLES, whole_labels
+from interpose.analysis.calls.groupings import GROUPINGS, WHOLES, row_of_kind, whole_labels
 from interpose.analysis.calls.parts import Part
 from interpose.analysis.calls.profile import Profile, finished
-from interpose.analysis.calls.rows import COUNTERS, Row
-from interpose.analysis.profile.counts import Counted, counted
+from interpose.analysis.calls.rows import CODE, COUNTERS, START_UP, UNSAMPLED, Row
+from interpose.analysis.profile.counts import Counted, Seen, counted
 from interpose.analysis.profile.margin import Count, sums_of
-from interpose.analysis.profile.profiled import NOT_SAMPLED, function_of, innermost
+from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, function_of, innermost
 from interpose.analysis.profile.rows import (
     WITH_CODE,
     finished_with_code,
@@ -21,8 +22,11 @@ from interpose.analysis.profile.rows import (
     row_of_function,
     row_of_line,
 )
+from interpose.experiments.model.stacks import is_start_up
 
-WITH_COUNTS = (*WITH_CODE, *WHOLES)  # groupings that have them
+WITH_CALLS = ("kind", "intrinsic")
+DIVIDED = (*WITH_CODE, *WITH_CALLS)  # groupings among whose rows samples divide them
+WITH_COUNTS = (*DIVIDED, *WHOLES)  # groupings that have them
 
 
 def with_code_and_counts(made: Profile, by: str) -> Profile:
@@ -40,7 +44,7 @@ def with_counts(part: Part, analysis: Analysis, by: str) -> Part:
         return part
     if by in WITH_CODE:
         return replace(part, code=replace(part.code, rows=_with_code(part.code.rows, found, by)))
-    return replace(part, counts=[*part.counts, *_wholes(found, by)])
+    return replace(part, counts=[*part.counts, *(_of_calls(found, by) if by in WITH_CALLS else _wholes(found, by))])
 
 
 def _with_code(rows: list[Row], found: list[Counted], by: str) -> list[Row]:
@@ -62,6 +66,35 @@ def _rows_of_code(each: Counted, by: str) -> Iterator[Row]:
     else:
         for site, count in each.divided(lambda frames, seen: innermost(frames), NOT_SAMPLED).items():
             yield replace(row_of_line(site), counts={each.name: count})
+
+
+def _of_calls(found: list[Counted], by: str) -> list[Row]:
+    """What was counted in each kind or intrinsic, without the recorded calls inside, and between calls."""
+    made: dict[tuple[object, ...], Row] = {}
+    for each in found:
+        for row in _rows_of_calls(each, by):
+            known = made.setdefault(row.likeness, row)
+            known.counts = sums_of((known.counts, row.counts)) if known is not row else row.counts
+    return list(made.values())
+
+
+def _rows_of_calls(each: Counted, by: str) -> Iterator[Row]:
+    rows = {row.likeness: row for row in (Row(CODE, None, is_of_calls=False), Row(UNSAMPLED, None, is_of_calls=False))}
+
+    def likeness_of(frames: Frames, seen: Seen) -> tuple[object, ...]:
+        if frames == (NOT_SAMPLED,):
+            return Row(UNSAMPLED, None).likeness
+        row = _row_of_call(each, frames, seen, by) if seen.intrinsic else Row(CODE, None)
+        return rows.setdefault(row.likeness, row).likeness
+
+    for likeness, count in each.divided(likeness_of, Row(UNSAMPLED, None).likeness).items():
+        yield replace(rows[likeness], counts={each.name: count})
+
+
+def _row_of_call(each: Counted, frames: Frames, seen: Seen, by: str) -> Row:
+    if by == "kind" and is_start_up([site for site in frames if not site.is_native]):
+        return row_of_kind(START_UP)
+    return GROUPINGS[by].row_of(each.process, {"intrinsic": seen.intrinsic, "stack": 0})
 
 
 def _wholes(found: list[Counted], by: str) -> list[Row]:

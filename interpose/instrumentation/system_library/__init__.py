@@ -16,6 +16,7 @@ PACKAGES = {
     **dict.fromkeys(("psycopg2", "psycopg", "asyncpg"), "postgresql"),
     **dict.fromkeys(("MySQLdb", "pymysql"), "mysql"),
     "redis": "redis",
+    "confluent_kafka": "kafka",
     **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
     "aiohttp": "http web",
     **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),

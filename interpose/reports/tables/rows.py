@@ -13,6 +13,7 @@ from interpose.analysis.calls.profile import Profile
 from interpose.analysis.calls.rows import Row, is_uncertain, ranked, wait_ns
 from interpose.analysis.consolidation.sums import total
 from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.count_rows import DIVIDED
 from interpose.analysis.profile.margin import sums_of
 from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
@@ -52,7 +53,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
     counters = counters_of(profile.rows)
-    count_margins = tuple(f"{name}_margin" for name in counters) if code else ()
+    count_margins = tuple(f"{name}_margin" for name in counters) if by in DIVIDED else ()
     return Table(
         names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code, *counters, *count_margins),
         values=lambda row: (
@@ -62,7 +63,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
             | dict(zip(margins, _margins(row), strict=False))
             | unknown
             | (_of_code(row) if code else {})
-            | _counts(row, counters, bool(code))
+            | _counts(row, counters, by in DIVIDED)
         ),
         columns=[*_name_columns(profile, by, places), *(_of_sampled(profile, numbers) if log.interval else numbers)],
         rows=profile.rows,
