@@ -153,13 +153,14 @@ print(json.dumps({"child": used.ru_minflt + used.ru_majflt, "parent": whole.ru_m
     assert below(experiment, "faults", "child") == pytest.approx(2 * PAGES, rel=0.1)
 
 
+FEWER = 8_000  # pages, where each is read from a file, too
 CALLING = """
-def fill(path="pages", pages=PAGES):
+def fill(pages=FEWER):
     # A read into memory that nobody has touched: its faults are in the recorded call.
     area = mmap.mmap(-1, pages * 4096)
     if hasattr(area, "madvise"):
         area.madvise(15)
-    with open(path, "rb", buffering=0) as file:
+    with open("pages", "rb", buffering=0) as file:
         began = faults()
         file.readinto(area)
         return faults() - began
@@ -170,16 +171,15 @@ def faults():
 
 def outside():
     began = faults()
-    kept = touch()
+    kept = touch(FEWER)
     return faults() - began
 
 with open("pages", "wb") as file:
-    file.truncate(PAGES * 4096)
-within, between = 0, 0
+    file.truncate(FEWER * 4096)
 busy()
-for _ in range(OFTEN):
-    within += fill()
-    between += outside()
+within = sum([fill() for _ in range(4)])
+busy()
+between = sum([outside() for _ in range(4)])
 busy()
 time.sleep(0.15)
 whole = resource.getrusage(resource.RUSAGE_SELF)
@@ -188,17 +188,18 @@ print(json.dumps([within, between, whole.ru_minflt + whole.ru_majflt]))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("by", ["kind", "intrinsic"])
-def test_a_call_has_the_faults_of_the_pages_that_it_touches_and_the_code_around_it_its_own(record, interpose, by):
-    (within, between, whole), experiment = record(f"OFTEN = {OFTEN}\n" + PROGRAM + CALLING, "--counters", "faults")
-    rows = json.loads(interpose("report", "--by", by, "--format", "json", experiment.directory).stdout)
-    found = {row["intrinsic"] or row["kind"]: row["faults"] for row in rows if row["faults"] is not None}
-
-    assert min(within, between) >= OFTEN * PAGES
-    assert found["file" if by == "kind" else "io.FileIO.readinto"] == pytest.approx(within, rel=0.1)
-    assert found["code"] == pytest.approx(between, rel=0.1)
+def test_a_call_has_the_faults_of_the_pages_that_it_touches_and_the_code_around_it_its_own(record, interpose):
+    (within, between, whole), experiment = record(f"FEWER = {FEWER}\n" + PROGRAM + CALLING, "--counters", "faults")
     (faults,) = counted(Analysis(experiment))
-    assert sum(found.values()) == faults.total == pytest.approx(whole, abs=STARTUP)
+
+    assert min(within, between) >= 4 * FEWER
+    assert faults.total == pytest.approx(whole, abs=STARTUP)
+    for by, name in (("kind", "file"), ("intrinsic", "io.FileIO.readinto")):
+        rows = json.loads(interpose("report", "--by", by, "--format", "json", experiment.directory).stdout)
+        found = {row["intrinsic"] or row["kind"]: row["faults"] for row in rows if row["faults"] is not None}
+        assert found[name] == pytest.approx(within, rel=0.2)
+        assert found["code"] == pytest.approx(between, rel=0.2)
+        assert sum(found.values()) == faults.total
 
 
 @pytest.mark.long
