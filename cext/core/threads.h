@@ -95,6 +95,12 @@ struct thread {
 
 VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
 
+/* Does it record? The thread that ends the recording says so of all others. */
+static inline bool thread_records(const struct thread *thread)
+{
+    return thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED);
+}
+
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
 
