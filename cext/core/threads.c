@@ -46,6 +46,14 @@ uint64_t threads_run_delay_ns(void)
     return sum_ns;
 }
 
+bool threads_ask(const void *rules)
+{
+    for (const struct thread *thread = threads.first; thread; thread = thread->next)
+        if (__atomic_load_n(&thread->asks, __ATOMIC_SEQ_CST) == rules)
+            return true;
+    return false;
+}
+
 /* --- beginning */
 
 /* A thread that ended left its memory, its buffer for texts, what it lent, and its room for trace contexts. */
