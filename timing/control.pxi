@@ -23,8 +23,8 @@ cdef bint know_statements(object intrinsic) except False:
 
 
 cdef void forget_events():
+    """Before another recording, like marks."""
     global _events, _statements
-    tell_lines_as(NULL)
     _events = _statements = None
 
 

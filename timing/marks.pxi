@@ -15,6 +15,7 @@ cdef bint know_marks(object intrinsic) except False:
 
 
 cdef void forget_marks():
+    """Before another recording: after the end of one, a thread may still be at a mark."""
     global _marks, marking
     _marks = None
     marking = 0
@@ -44,7 +45,7 @@ cdef class transaction:
         return self
 
     def __exit__(self, *error):
-        if _marks is None or not recorder_state.on or self.serial != recorder_state.serial:
+        if _marks is None or not recorder_is_on() or self.serial != recorder_state.serial:
             return
         if len(error) == 3 and isinstance(error[1], BaseException):
             exit_with_error(self, error[1])

@@ -197,15 +197,16 @@ cdef bint know_greenlets() except False:
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
     cdef reading begin
-    global _modules_seen
-    if len(_modules) == _modules_seen:
+    if len(_modules) == read_first(&_modules_seen):
         return True
     thread = recording()
     if thread == NULL or not installing_begin():
         return True
     begin = own_begin(thread)
     try:
-        _modules_seen = len(_modules)
+        if recording() == NULL:  # another thread has ended it meanwhile
+            return True
+        write_last(&_modules_seen, <uint32_t>len(_modules))
         know_descriptor_owners()
         know_greenlets()
         know_loops()
@@ -254,12 +255,11 @@ cdef bint is_new(str name):
 
 cdef bint is_whole(str name):
     """Has the module run to its end, and is it none that is loaded when it is used? If not, it is looked for again."""
-    global _modules_seen
     module = _modules[name]
     spec = module_names(module).get("__spec__")
     lazy = type(module).__name__ == "_LazyModule"
     if lazy or (type(spec).__name__ == "ModuleSpec" and getattr(spec, "_initializing", False)):
-        _modules_seen = 0
+        write_last(&_modules_seen, 0)
         return False
     return True
 

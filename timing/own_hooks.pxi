@@ -10,7 +10,7 @@ cdef PyObject *see_thread(slot *self, PyObject *module, PyObject *argument) noex
 # A module has been or is about to be imported: its declared intrinsics can be interposed.
 cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(module, argument)
-    if result == NULL or not recorder_state.on or recorded_state() == NULL:
+    if result == NULL or not recorder_is_on() or recorded_state() == NULL:
         return result
     try:
         interpose_new_modules()
@@ -24,7 +24,7 @@ cdef PyObject *see_import(slot *self, PyObject *module, PyObject *argument) noex
 # ctypes has loaded an object: its native calls are seen from now on.
 cdef PyObject *see_dlopen(slot *self, PyObject *module, PyObject *arguments) noexcept:
     cdef PyObject *result = (<pair_function>self.real)(module, arguments)
-    if result != NULL and recorder_state.on and recorded_state() != NULL:
+    if result != NULL and recorder_is_on() and recorded_state() != NULL:
         native_look()
     return result
 

@@ -95,6 +95,7 @@ cdef extern from "core/recorder.h" nogil:
     void recorder_has_forked()
     void recorder_forked()
     c_thread *recording()
+    bint recorder_is_on()
     uint32_t string_intern(const char *, size_t)
     uint32_t detail_intern(const char *, size_t)
     struct c_thread_mark "thread_mark":

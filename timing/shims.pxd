@@ -58,6 +58,7 @@ from interpose.timing.recorder cimport (
     SETTING_number,
     SETTING_rows,
     SETTING_text,
+    recorder_is_on,
     recorder_state,
     recorder_tell_fate,
     recorder_turn,
@@ -210,6 +211,7 @@ cdef extern from "hooks/stubs.h":
         uint8_t taken
     slot *slot_take(c_signature, const void *)
     void slot_is_fit(slot *)
+    void slot_is_unfit(slot *)
     const uint8_t WATCHED_unfit
     void *slot_stub(c_signature, const slot *)
     bint is_stub(const void *)

@@ -21,7 +21,7 @@ cdef set _to_come = set()  # packages of which nothing is declared yet
 cdef dict _seen = {}       # module name: a weak reference to the module that was seen last
 cdef dict _mapped = {}     # number of an intrinsic that is in the map: why it is not interposed, or nothing
 cdef dict _modules = {}    # sys.modules
-cdef Py_ssize_t _modules_seen = 0
+cdef uint32_t _modules_seen = 0  # how many there were at the last look
 cdef dict _locks_seen = {}  # types of locks with a visible state
 cdef list _installed = []
 cdef list _hooks = []
@@ -157,7 +157,9 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     and the target of a name that a module has not; it may give another target. `packages`, where given, declares
     what there is of the packages of its `names` when they are imported.
     """
-    global _modules, _modules_seen, _wrappers, _next_number, _packages
+    global _modules, _wrappers, _next_number, _packages
+    forget_marks()
+    forget_events()
     _wrappers = wrappers
     _packages = packages
     _to_come.clear()
@@ -179,7 +181,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     libraries_begin(found, modules, catch_all)
     look_at_locks(modules)
     _modules = modules
-    _modules_seen = 0
+    write_last(&_modules_seen, 0)
     interpose_new_modules()
     put_hook(modules["_imp"], "release_lock", <void *>see_import, SIGNATURE_pair)
     put_hook(modules["posix"], "_exit", <void *>see_exit, SIGNATURE_fast_keywords)
@@ -223,6 +225,15 @@ def end(bint detached=False):
     """End the recording and restore what was interposed; returns how many could not be restored, because somebody else
     has replaced them since (these pass calls through). `detached`: the program continues, and the experiment's files
     are unmapped."""
+    cdef bint alone = installing_begin()  # a thread that imports meanwhile finds the end, and puts nothing in place any more
+    try:
+        return end_all(detached)
+    finally:
+        if alone:
+            installing_end()
+
+
+cdef Py_ssize_t end_all(bint detached) except -1:
     for name in ("interpose.timing.lines", "interpose.timing.coverage", "interpose.timing.heap"):
         module = _modules.get(name)
         if module is not None:
@@ -241,8 +252,7 @@ def end(bint detached=False):
     left += [] if gil_waits_end() else [None]
     left += [] if child_waits_end() else [None]
     left += [None] * native_end_all()
-    forget_marks()
-    forget_events()
+    tell_lines_as(NULL)
     stop_collecting()
     _hooks.clear()
     _declared.clear()
@@ -272,7 +282,7 @@ def note(str what):
 
 def is_recording():
     """Is anything being recorded in this process?"""
-    return bool(recorder_state.on)
+    return recorder_is_on()
 
 
 def directory():

@@ -8,7 +8,7 @@ cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
         slot = slot_take(signature, real)
     if slot == NULL:
         raise NotInterposed("the pool of stubs for its signature is full")
-    slot.watched = WATCHED_unfit
+    slot_is_unfit(slot)
     slot.body = body
     slot.ask = NULL
     slot.link = NULL

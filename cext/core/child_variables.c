@@ -7,6 +7,7 @@
 
 static const char *kept[VARIABLES + 1];
 static char *memory;
+static bool are_kept;
 
 int variables_keep(const char *texts, size_t bytes)
 {
@@ -30,11 +31,12 @@ int variables_keep(const char *texts, size_t bytes)
 void variables_name(const char *lineage)
 {
     kept[0] = lineage;
+    __atomic_store_n(&are_kept, lineage != NULL, __ATOMIC_RELEASE);
 }
 
 const char *const *variables(void)
 {
-    return kept[0] ? kept : NULL;
+    return __atomic_load_n(&are_kept, __ATOMIC_ACQUIRE) ? kept : NULL;
 }
 
 void variables_forget(void)
@@ -53,5 +55,5 @@ void variables_forget(void)
     unsetenv(VARIABLE_ADDED);
     unsetenv(VARIABLE_WITHIN);
     unsetenv(VARIABLE_LINEAGE);
-    kept[0] = NULL;
+    __atomic_store_n(&are_kept, false, __ATOMIC_RELAXED);
 }

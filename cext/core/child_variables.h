@@ -20,7 +20,8 @@ VISIBLE int variables_keep(const char *texts, size_t bytes);
 /* The lineage, which the recorder keeps and changes in place in a forked child. */
 void variables_name(const char *lineage);
 
-/* All of them, the lineage first, ended by NULL; NULL if children are not to be recorded. */
+/* All of them, the lineage first, ended by NULL; NULL if children are not to be recorded. Ask once for each child: another
+   thread may end the recording meanwhile, and what was given stays. */
 VISIBLE const char *const *variables(void);
 
 /* Children get no more variables; those in the process's own environment are removed. */

@@ -55,7 +55,7 @@ void control_begin(void)
     recorder.control = find_page();
     set_heeded((uint32_t)said_from_outside() ? LOOKED_AWAY : said_from_outside());
     filter_forget(); /* while all is calibrated */
-    filter.changes = filter_changes();
+    filter_take_changes(filter_changes());
 }
 
 /* --- pauses */
@@ -114,8 +114,8 @@ static void take_filter(void)
 static void heed_filter(void)
 {
     struct thread *thread = current_thread;
-    bool charged = thread && thread->recording;
-    if (filter.changes == filter_changes() || session_stopped() || !session_is_ours())
+    bool charged = thread_records(thread);
+    if (filter_changes_taken() == filter_changes() || session_stopped() || !session_is_ours())
         return;
     struct reading begin = charged ? own_begin(thread) : (struct reading){0, 0};
     take_filter();
@@ -147,7 +147,7 @@ bool recorder_heed(void)
     if (__atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED) == LOOKED_AWAY && recorder.pause_ended)
         recorder.pause_ended();
     heed_filter();
-    if (thread && thread->recording) {
+    if (thread_records(thread)) {
         set_heeded(said);
         usage_want_sample(thread);
     }
@@ -168,5 +168,5 @@ void recorder_trigger_once(struct thread *thread, uint64_t begun_ns)
     if (thread->triggered_ns > begun_ns && !thread->greenlet)
         return;
     recorder_trigger();
-    thread->triggered_ns = recorder.control->trigger_ns;
+    thread->triggered_ns = __atomic_load_n(&recorder.control->trigger_ns, __ATOMIC_RELAXED);
 }

@@ -162,7 +162,7 @@ void arguments_cost(uint32_t ns)
 static void charge_detail(void)
 {
     struct thread *thread = current_thread;
-    if (detail_ns && thread && thread->recording && !thread->own_depth)
+    if (detail_ns && thread_records(thread) && !thread->own_depth)
         thread_charge_own(thread, detail_ns, detail_ns);
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/exclusive.h"
 #include "core/filter_rules.h"
 #include "core/open_file.h"
 #include "core/recorder.h"
@@ -37,17 +38,21 @@ static bool is_event(const struct rule *rule, const void *number)
 
 static void decide_number(uint32_t number)
 {
-    filter.left_out[number] = intrinsics[number].kind[0] && (!rules_let_pass(BY_kind, is_of_kind, &number) ||
-                                                            !rules_let_pass(BY_event, is_event, &number));
+    bool is_left_out = intrinsics[number].kind[0] && (!rules_let_pass(BY_kind, is_of_kind, &number) ||
+                                                      !rules_let_pass(BY_event, is_event, &number));
+    __atomic_store_n(&filter.left_out[number], is_left_out, __ATOMIC_RELAXED);
 }
 
 void filter_know(uint32_t number, const char *name, const char *kind)
 {
     if (number >= COUNTED_NUMBERS)
         return;
+    bool alone = exclusive_begin(); /* or another thread decides by the next rules meanwhile, and this one by the last */
     strncpy(intrinsics[number].name, name, FILTER_NAME - 1);
     strncpy(intrinsics[number].kind, kind, sizeof intrinsics[number].kind - 1);
     decide_number(number);
+    if (alone)
+        exclusive_end();
 }
 
 /* --- the process */
@@ -58,44 +63,73 @@ static bool is_process(const struct rule *rule, const void *lineage)
     return is_like_pattern(rule->text, name) || (rule->first && rule->first == (uint64_t)getpid());
 }
 
+static void switch_to(bool on)
+{
+    __atomic_store_n(&filter.on, on, __ATOMIC_RELAXED);
+}
+
+void filter_take_changes(uint32_t changes)
+{
+    __atomic_store_n(&filter.changes, changes, __ATOMIC_RELAXED);
+}
+
+/* After the rules are in force. */
+static void next_serial(void)
+{
+    __atomic_store_n(&filter.serial, filter.serial + 1, __ATOMIC_RELEASE);
+}
+
+static void leave_none_out(void)
+{
+    for (uint32_t number = 0; filter_is_on() && number < COUNTED_NUMBERS; number++)
+        __atomic_store_n(&filter.left_out[number], 0, __ATOMIC_RELAXED);
+    switch_to(false);
+}
+
 void filter_forget(void)
 {
-    if (filter.on)
-        memset(filter.left_out, 0, sizeof filter.left_out);
-    filter.on = filter.changes = 0;
+    leave_none_out();
+    filter_take_changes(0);
     rules_forget();
-    filter.serial++;
+    next_serial();
+}
+
+static void set(bool *flag, bool value)
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELAXED);
 }
 
 static void decide(const char *lineage)
 {
-    filter.none = !rules_let_pass(BY_process, is_process, lineage);
-    filter.by_site = rules_have(BY_module) || rules_have(BY_package) || rules_have(BY_function) || rules_have(BY_line);
-    filter.by_within = rules_have(BY_within);
-    filter.asks_within = rules_ask(BY_within);
-    filter.by_transaction = rules_have(BY_transaction);
-    filter.by_thread = rules_have(BY_thread);
-    filter.by_block = rules_have(BY_skip) || rules_have(BY_keep);
-    filter.by_time = rules_have(BY_from) || rules_have(BY_to);
-    bool others = filter.by_site || filter.by_transaction || filter.by_thread || filter.by_block || filter.by_time;
-    filter.looks = filter.by_within || others;
-    filter.only_within = filter.by_within && !others;
+    bool by_site = rules_have(BY_module) || rules_have(BY_package) || rules_have(BY_function) || rules_have(BY_line);
+    bool by_within = rules_have(BY_within), by_transaction = rules_have(BY_transaction), by_thread = rules_have(BY_thread);
+    bool by_block = rules_have(BY_skip) || rules_have(BY_keep), by_time = rules_have(BY_from) || rules_have(BY_to);
+    bool others = by_site || by_transaction || by_thread || by_block || by_time;
+    set(&filter.none, !rules_let_pass(BY_process, is_process, lineage));
+    set(&filter.by_site, by_site);
+    set(&filter.by_within, by_within);
+    set(&filter.asks_within, rules_ask(BY_within));
+    set(&filter.by_transaction, by_transaction);
+    set(&filter.by_thread, by_thread);
+    set(&filter.by_block, by_block);
+    set(&filter.by_time, by_time);
+    set(&filter.looks, by_within || others);
+    set(&filter.only_within, by_within && !others);
     bool on = rules_in_force()->count > 0;
     for (uint32_t number = 1; on && number < COUNTED_NUMBERS; number++) /* else nothing is left out */
         decide_number(number);
-    filter.on = on;
+    switch_to(on);
 }
 
 void filter_read(const char *directory, const char *lineage, uint32_t changes)
 {
     char path[PATH_BYTES];
     int saved = errno;
-    filter_forget();
-    filter.changes = changes;
-    if (changes && snprintf(path, sizeof path, "%s/filter", directory) < (int)sizeof path) {
-        rules_read(path);
-        filter.serial++;
-    }
+    leave_none_out();
+    bool is_one = changes && snprintf(path, sizeof path, "%s/filter", directory) < (int)sizeof path;
+    if (is_one ? rules_read(path) : rules_forget())
+        filter_take_changes(changes); /* else the next call does */
+    next_serial();
     decide(lineage);
     errno = saved;
 }
@@ -129,7 +163,7 @@ static bool is_in_transaction(const struct rule *rule, const void *what)
 uint32_t filter_number_of(const char *text, size_t bytes)
 {
     const struct filter_rules *rules = rules_in_force();
-    for (unsigned each = 0; filter.by_transaction && each < rules->count; each++) {
+    for (unsigned each = 0; filter_says(&filter.by_transaction) && each < rules->count; each++) {
         const struct rule *rule = &rules->rules[each];
         if (rule->by == BY_transaction && strlen(rule->text) == bytes && memcmp(rule->text, text, bytes) == 0)
             return rule->number;
@@ -142,18 +176,24 @@ bool filter_transaction(const struct thread_record *record)
     return rules_let_pass(BY_transaction, is_in_transaction, record);
 }
 
+static uint64_t word(const uint64_t *place)
+{
+    return __atomic_load_n(place, __ATOMIC_RELAXED);
+}
+
 /* The coarse clock advances with the kernel's ticks, every few milliseconds, and costs a fifth. */
 bool filter_time(void)
 {
     const struct filter_rules *rules = rules_in_force();
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-    return now_ns >= rules->from_ns && now_ns < rules->to_ns;
+    return now_ns >= word(&rules->from_ns) && now_ns < word(&rules->to_ns);
 }
 
 static uint64_t end_of_block(void)
 {
     const struct filter_rules *rules = rules_in_force();
-    return rules->keep > UINT64_MAX - rules->skip ? UINT64_MAX : rules->skip + rules->keep;
+    uint64_t skip = word(&rules->skip), keep = word(&rules->keep);
+    return keep > UINT64_MAX - skip ? UINT64_MAX : skip + keep;
 }
 
 bool filter_block_is_over(const struct control *control)
@@ -167,5 +207,5 @@ bool filter_block(struct control *control)
     if (filter_block_is_over(control))
         return false;
     uint64_t place = __atomic_fetch_add(&control->filter_passed, 1, __ATOMIC_RELAXED);
-    return place >= rules->skip && place < end_of_block();
+    return place >= word(&rules->skip) && place < end_of_block();
 }

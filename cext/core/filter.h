@@ -32,10 +32,35 @@ struct filter {
 };
 VISIBLE extern struct filter filter;
 
+/* Threads ask while another one puts the next filter in place: a call that begins just then is judged by either. */
+static inline uint32_t filter_is_on(void)
+{
+    return __atomic_load_n(&filter.on, __ATOMIC_RELAXED);
+}
+
+/* For each of the flags. */
+static inline bool filter_says(const bool *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+/* What is decided by the rules in force belongs to the serial that was read before. */
+static inline uint32_t filter_serial(void)
+{
+    return __atomic_load_n(&filter.serial, __ATOMIC_ACQUIRE);
+}
+
+static inline uint32_t filter_changes_taken(void)
+{
+    return __atomic_load_n(&filter.changes, __ATOMIC_RELAXED);
+}
+
 /* Are calls of that number left out wherever they are made? */
 static inline bool is_left_out(uint32_t intrinsic)
 {
-    return UNLIKELY(filter.on) && (filter.none || (intrinsic < COUNTED_NUMBERS && filter.left_out[intrinsic]));
+    return UNLIKELY(filter_is_on()) &&
+           (filter_says(&filter.none) ||
+            (intrinsic < COUNTED_NUMBERS && __atomic_load_n(&filter.left_out[intrinsic], __ATOMIC_RELAXED)));
 }
 
 /* Read the filter in `directory`, for the process of that lineage (empty: the founder). The caller holds the exclusive
@@ -44,6 +69,9 @@ void filter_read(const char *directory, const char *lineage, uint32_t changes);
 
 /* Remove the filter. */
 void filter_forget(void);
+
+/* The filter in force is that of the control page after so many changes. */
+void filter_take_changes(uint32_t changes);
 
 /* An intrinsic has that number, name and kind: its calls are known to the filter from now on. */
 VISIBLE void filter_know(uint32_t number, const char *name, const char *kind);

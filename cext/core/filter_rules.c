@@ -6,19 +6,42 @@
 
 #include "core/interning.h"
 #include "core/open_file.h"
+#include "core/threads.h"
 
-enum { FILTER_BYTES = 64 * 1024 };
+enum { FILTER_BYTES = 64 * 1024, STRUCTURES = 4 };
 
-static struct filter_rules both[2], *in_force = both;
+static struct filter_rules all[STRUCTURES], *in_force = all;
 
 const struct filter_rules *rules_in_force(void)
 {
     return __atomic_load_n(&in_force, __ATOMIC_ACQUIRE);
 }
 
-static struct filter_rules *not_in_force(void)
+/* Who puts others in force, and comes to use these again, sees that they are asked, or the thread sees the others. */
+const struct filter_rules *rules_hold(void)
 {
-    return in_force == both ? both + 1 : both;
+    struct thread *thread = current_thread;
+    const struct filter_rules *rules = rules_in_force(), *held = NULL;
+    while (thread && held != rules) {
+        held = rules;
+        __atomic_store_n(&thread->asks, held, __ATOMIC_SEQ_CST);
+        rules = __atomic_load_n(&in_force, __ATOMIC_SEQ_CST);
+    }
+    return rules;
+}
+
+void rules_let_go(void)
+{
+    if (current_thread)
+        __atomic_store_n(&current_thread->asks, NULL, __ATOMIC_RELEASE);
+}
+
+static struct filter_rules *unused_rules(void)
+{
+    struct filter_rules *each = all;
+    while (each < all + STRUCTURES && (each == in_force || threads_ask(each)))
+        each++;
+    return each < all + STRUCTURES ? each : NULL;
 }
 
 /* --- reading them */
@@ -64,40 +87,44 @@ static void take_rule(struct filter_rules *rules, char *line)
 
 static void take_blocks(struct filter_rules *rules)
 {
-    rules->skip = rules->from_ns = 0;
-    rules->keep = rules->to_ns = UINT64_MAX;
-    for (unsigned each = 0; each < rules->count; each++) {
-        const struct rule *rule = &rules->rules[each];
-        uint64_t *places[FILTER_CLASSES] = {
-            [BY_skip] = &rules->skip, [BY_keep] = &rules->keep, [BY_from] = &rules->from_ns, [BY_to] = &rules->to_ns};
-        if (places[rule->by])
-            *places[rule->by] = rule->first;
-    }
+    uint64_t words[FILTER_CLASSES] = {[BY_keep] = UINT64_MAX, [BY_to] = UINT64_MAX};
+    for (unsigned each = 0; each < rules->count; each++)
+        words[rules->rules[each].by] = rules->rules[each].first;
+    __atomic_store_n(&rules->skip, words[BY_skip], __ATOMIC_RELAXED);
+    __atomic_store_n(&rules->keep, words[BY_keep], __ATOMIC_RELAXED);
+    __atomic_store_n(&rules->from_ns, words[BY_from], __ATOMIC_RELAXED);
+    __atomic_store_n(&rules->to_ns, words[BY_to], __ATOMIC_RELAXED);
 }
 
 static void put_in_force(struct filter_rules *rules)
 {
     take_blocks(rules);
-    __atomic_store_n(&in_force, rules, __ATOMIC_RELEASE);
+    __atomic_store_n(&in_force, rules, __ATOMIC_SEQ_CST);
 }
 
-void rules_forget(void)
+bool rules_forget(void)
 {
-    struct filter_rules *rules = not_in_force();
+    struct filter_rules *rules = unused_rules();
+    if (!rules)
+        return false;
     rules->count = 0;
     put_in_force(rules);
+    return true;
 }
 
-void rules_read(const char *path)
+bool rules_read(const char *path)
 {
     static char text[FILTER_BYTES]; /* the lock is held: one is enough */
-    struct filter_rules *rules = not_in_force();
+    struct filter_rules *rules = unused_rules();
     char *rest = NULL;
+    if (!rules)
+        return false;
     rules->count = 0;
     if (file_read(path, text, sizeof text))
         for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
             take_rule(rules, line);
     put_in_force(rules);
+    return true;
 }
 
 /* --- asking them */
@@ -120,9 +147,9 @@ bool rules_ask(enum filtered_by by)
     return false;
 }
 
-bool rules_let_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule, const void *what), const void *what)
+static bool let_pass(const struct filter_rules *rules, enum filtered_by by,
+                     bool (*is_like)(const struct rule *rule, const void *what), const void *what)
 {
-    const struct filter_rules *rules = rules_in_force();
     bool asked = false, found = false;
     for (unsigned each = 0; each < rules->count; each++) {
         const struct rule *rule = &rules->rules[each];
@@ -135,6 +162,13 @@ bool rules_let_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule
         found |= like;
     }
     return found || !asked;
+}
+
+bool rules_let_pass(enum filtered_by by, bool (*is_like)(const struct rule *rule, const void *what), const void *what)
+{
+    bool passes = let_pass(rules_hold(), by, is_like, what);
+    rules_let_go();
+    return passes;
 }
 
 /* --- patterns */

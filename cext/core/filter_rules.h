@@ -22,20 +22,24 @@ struct rule {
     uint32_t number; /* of a transaction's name in strings */
 };
 
-/* The contents of a filter. The next one is read into the other structure, so threads that are just asking continue
-   with theirs. */
+/* The contents of a filter. The next one is read into a structure that no thread is just asking. */
 struct filter_rules {
     struct rule rules[FILTER_RULES];
     unsigned count;
-    uint64_t skip, keep, from_ns, to_ns;
+    uint64_t skip, keep, from_ns, to_ns; /* read at calls without holding the rules */
 };
 
-/* The rules in force: a thread that is just asking continues with them, even if others come meanwhile. */
+/* The rules in force: of single words, or with the exclusive lock held. */
 const struct filter_rules *rules_in_force(void);
 
-/* None, or those of the file, hold from now on. The exclusive lock is held. */
-void rules_forget(void);
-void rules_read(const char *path);
+/* The same, and they stay as they are until the calling thread lets them go, even if others come meanwhile. */
+const struct filter_rules *rules_hold(void);
+void rules_let_go(void);
+
+/* None, or those of the file, hold from now on. The exclusive lock is held. False: all structures are being asked, and
+   those in force stay. */
+bool rules_forget(void);
+bool rules_read(const char *path);
 
 /* Whether there is a rule of that class; whether there is one that includes, and does not only exclude. */
 bool rules_have(enum filtered_by by);

@@ -60,10 +60,11 @@ bool filter_site(const struct call_site *site)
 
 unsigned filter_within(const struct call_site *site)
 {
-    const struct filter_rules *rules = rules_in_force();
+    const struct filter_rules *rules = rules_hold();
     unsigned found = 0;
     for (unsigned each = 0; each < rules->count; each++)
         if (rules->rules[each].by == BY_within && is_function(&rules->rules[each], site))
             found |= rules->rules[each].leaves_out ? WITHIN_LEFT_OUT : WITHIN_ASKED;
+    rules_let_go();
     return found;
 }

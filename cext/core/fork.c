@@ -38,14 +38,14 @@ static uint32_t count_fork(void)
 
 void recorder_forks(void)
 {
-    if (!recorder.on || !session_is_ours())
+    if (!recorder_is_on() || !session_is_ours())
         return;
     fork_number = count_fork();
     fork_fate = chosen.outside;
     if (!current_thread)
         return;
     current_thread->fork = fork_number;
-    if (chosen.one_in && current_thread->recording)
+    if (chosen.one_in && thread_records(current_thread))
         fork_fate = chosen_fate(current_thread->record);
 }
 
@@ -124,6 +124,6 @@ bool fork_begin_child(void)
 
 void recorder_forked(void)
 {
-    if (recorder.on && !session_is_ours())
+    if (recorder_is_on() && !session_is_ours())
         thread_enter();
 }

@@ -59,6 +59,16 @@ static void note(uint32_t *count)
     __atomic_store_n(count, __atomic_load_n(count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
 }
 
+static uint64_t noted(const uint32_t *count)
+{
+    return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+static void forget(uint32_t *count)
+{
+    __atomic_store_n(count, 0, __ATOMIC_RELAXED);
+}
+
 int level_count(const char *directory, uint32_t number)
 {
     struct count *counts = __atomic_load_n(&counting.counts, __ATOMIC_ACQUIRE);
@@ -116,7 +126,8 @@ void governor_note(uint32_t number)
 
 static uint64_t cost_ns(uint32_t number)
 {
-    return governor.timed[number] * governor.settings.timed_ns + governor.counted[number] * governor.settings.counted_ns;
+    return noted(&governor.timed[number]) * governor.settings.timed_ns +
+           noted(&governor.counted[number]) * governor.settings.counted_ns;
 }
 
 static uint64_t all_costs_ns(void)
@@ -140,15 +151,21 @@ static uint32_t dearest(void)
     return found;
 }
 
+static void forget_noted(uint32_t number)
+{
+    forget(&governor.timed[number]);
+    forget(&governor.counted[number]);
+}
+
 /* One level at a time, because the cost of the next is measured first. Returns the probable saving. */
 static uint64_t lower(uint32_t number)
 {
-    uint64_t before_ns = cost_ns(number), calls = governor.timed[number] + governor.counted[number];
+    uint64_t before_ns = cost_ns(number), calls = noted(&governor.timed[number]) + noted(&governor.counted[number]);
     enum level level = governor.levels[number] + 1;
     bool done = governor.settings.lower(number, level);
     uint64_t after_ns = level == LEVEL_count ? calls * governor.settings.counted_ns : 0;
     governor.levels[number] = done ? level : LEVEL_off; /* or it is not tried again */
-    governor.timed[number] = governor.counted[number] = 0;
+    forget_noted(number);
     return done && after_ns < before_ns ? before_ns - after_ns : 0;
 }
 
@@ -169,7 +186,7 @@ void governor_look(uint64_t cpu_ns, void (*tell)(uint32_t number, enum level lev
                 tell(number, governor.levels[number], share);
         }
     }
-    memset(governor.timed, 0, sizeof governor.timed);
-    memset(governor.counted, 0, sizeof governor.counted);
+    for (uint32_t number = 0; number < COUNTED_NUMBERS; number++)
+        forget_noted(number);
     governor.cpu_ns = cpu_ns;
 }

@@ -21,7 +21,7 @@
 
 const char *recorder_directory(void)
 {
-    return recorder.on && !session_stopped() && session_is_ours() ? session.directory : NULL;
+    return recorder_is_on() && !session_stopped() && session_is_ours() ? session.directory : NULL;
 }
 
 int recorder_series(struct series *series, enum data_number type)
@@ -143,7 +143,7 @@ static void switch_on(void)
 
 int recorder_begin(const struct recorder_settings *settings)
 {
-    if (recorder.on)
+    if (recorder_is_on())
         return EALREADY;
     if (getauxval(AT_SECURE))
         return EPERM;
@@ -213,7 +213,7 @@ static uint32_t most_memory_kib(void)
 struct child *recorder_starts(const struct child *attempt)
 {
     struct thread *thread = current_thread;
-    if (session_stopped() || !session_is_ours() || !thread || !thread->recording)
+    if (session_stopped() || !session_is_ours() || !thread_records(thread))
         return NULL;
     struct reading begin = own_begin(thread);
     struct child attempted = *attempt;
@@ -262,7 +262,7 @@ static void say_end_of_process(int status)
 
 void recorder_end(int status)
 {
-    if (!recorder.on || !session_is_ours())
+    if (!recorder_is_on() || !session_is_ours())
         return;
     int saved = errno;
     switch_off(status >= 0);
@@ -277,7 +277,7 @@ void recorder_end(int status)
 
 void recorder_detach(void)
 {
-    if (!recorder.on || !session_is_ours())
+    if (!recorder_is_on() || !session_is_ours())
         return;
     int saved = errno;
     switch_off(false);

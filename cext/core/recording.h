@@ -38,11 +38,17 @@ struct recorder {
 
 VISIBLE extern struct recorder recorder;
 
+/* Is anything recorded in this process? */
+static inline bool recorder_is_on(void)
+{
+    return __atomic_load_n(&recorder.on, __ATOMIC_RELAXED);
+}
+
 /* The calling thread, if its calls are to be recorded now. */
 static inline struct thread *recording(void)
 {
     struct thread *thread = current_thread;
     if (LIKELY(thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED)))
         return thread;
-    return __atomic_load_n(&recorder.on, __ATOMIC_RELAXED) ? thread_enter() : NULL;
+    return recorder_is_on() ? thread_enter() : NULL;
 }

@@ -41,8 +41,8 @@ void own_end(struct thread *thread, struct reading begin)
 void thread_note_clock(struct thread *thread, struct reading now)
 {
     struct thread_fields *fields = &thread->record->fields;
-    fields->end_cpu_ns = now.cpu_ns;
-    fields->seen_ns = now.wall_ns;
+    __atomic_store_n(&fields->end_cpu_ns, now.cpu_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&fields->seen_ns, now.wall_ns, __ATOMIC_RELAXED);
     fields->syncs = thread->clock.syncs;
     fields->behind_ns = thread->clock.behind_ns;
     fields->clock = thread->clock.kind;

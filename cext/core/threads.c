@@ -46,6 +46,14 @@ uint64_t threads_run_delay_ns(void)
     return sum_ns;
 }
 
+bool threads_ask(const void *rules)
+{
+    for (const struct thread *thread = threads.first; thread; thread = thread->next)
+        if (__atomic_load_n(&thread->asks, __ATOMIC_SEQ_CST) == rules)
+            return true;
+    return false;
+}
+
 /* --- beginning */
 
 /* A thread that ended left its memory, its buffer for texts, what it lent, and its room for trace contexts. */
@@ -146,7 +154,7 @@ void thread_tell_beginning(void)
 
 static bool is_recording(void)
 {
-    return current_thread && current_thread->recording;
+    return thread_records(current_thread);
 }
 
 struct thread *thread_enter(void)
@@ -163,7 +171,7 @@ struct thread *thread_enter(void)
     }
     if (forked && recorder.filter_changed)
         recorder.filter_changed();
-    if (entered && recorder.on)
+    if (entered && recorder_is_on())
         thread_tell_beginning();
     errno = saved;
     return is_recording() ? current_thread : NULL;
@@ -188,7 +196,7 @@ static void end_thread(struct thread *thread)
     struct reading now = clock_read(&thread->clock);
     thread_note_run_delay(thread);
     thread_note_clock(thread, now);
-    thread->record->fields.end_ns = now.wall_ns;
+    __atomic_store_n(&thread->record->fields.end_ns, now.wall_ns, __ATOMIC_RELAXED);
 }
 
 /* For a thread that continues although the recording does not; called by the thread that ends it. */
@@ -200,9 +208,12 @@ static void end_other_thread(struct thread *thread)
     if (clock_gettime(clock, &now))
         return;
     uint64_t cpu_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    fields->end_cpu_ns = cpu_ns > fields->end_cpu_ns ? cpu_ns : fields->end_cpu_ns;
+    if (cpu_ns > __atomic_load_n(&fields->end_cpu_ns, __ATOMIC_RELAXED))
+        __atomic_store_n(&fields->end_cpu_ns, cpu_ns, __ATOMIC_RELAXED);
     thread_note_run_delay_of_other(thread);
-    fields->end_ns = fields->seen_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    __atomic_store_n(&fields->seen_ns, now_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&fields->end_ns, now_ns, __ATOMIC_RELAXED);
 }
 
 /* Called as the thread ends. */
@@ -210,7 +221,7 @@ static void thread_exit(void *data)
 {
     struct thread *thread = data;
     current_thread = NULL;
-    if (thread->recording)
+    if (thread_records(thread))
         end_thread(thread);
     clock_end(&thread->clock);
     __atomic_store_n(&thread->ended, 1, __ATOMIC_RELEASE);

@@ -88,12 +88,19 @@ struct thread {
     uint32_t name_tries; /* how often its name was looked for */
     uint32_t gatherings; /* of the next that were ever used */
     uint32_t next_gathering;
+    const void *asks; /* the filter's rules that it is just asking (core/filter_rules.h), or NULL */
     struct gathering gathering[GATHERINGS];
     char name[THREAD_NAME_BYTES]; /* in Python, or what there is room for; empty if it has none */
     struct named named[NAMED];
 };
 
 VISIBLE extern __thread struct thread *current_thread __attribute__((tls_model("initial-exec")));
+
+/* Does it record? The thread that ends the recording says so of all others. */
+static inline bool thread_records(const struct thread *thread)
+{
+    return thread && __atomic_load_n(&thread->recording, __ATOMIC_RELAXED);
+}
 
 /* Let the calling thread record, if anything is recorded in this process; NULL if not. */
 VISIBLE struct thread *thread_enter(void);
@@ -142,6 +149,9 @@ void thread_tell_beginning(void);
 
 /* Nobody records any longer; `process_ends`: and nobody continues. */
 void threads_stop(bool process_ends);
+
+/* Is one of them just asking these rules of the filter? */
+bool threads_ask(const void *rules);
 
 /* Sum of how long all of them waited for a processor. */
 uint64_t threads_run_delay_ns(void);

@@ -74,7 +74,7 @@ static struct code_sites describe_code(PyCodeObject *code)
     };
     if (!is_recorded_in_full(state))
         sites.interpreter = (uint32_t)PyInterpreterState_GetID(state->interp);
-    else if (sites.own && recorder.on)
+    else if (sites.own && recorder_is_on())
         note_source(code->co_filename, sites.file);
     return sites;
 }
@@ -84,7 +84,7 @@ static void write_code(struct code_sites *sites, const struct code_sites *descri
 {
     memset(sites->places, 0, described->count * sizeof(struct place));
     sites->own = described->own;
-    sites->within = 0;
+    __atomic_store_n(&sites->within, 0, __ATOMIC_RELAXED);
     sites->interpreter = described->interpreter;
     sites->code = described->code;
     sites->file = described->file;
@@ -136,7 +136,7 @@ static struct code_sites *new_code_sites(PyCodeObject *code)
 
 uint32_t new_stack_at(struct place *place, uint32_t outer)
 {
-    uint32_t stack = stack_intern(place->site, outer, 0);
+    uint32_t stack = stack_intern(site_at(place), outer, 0);
     __atomic_store_n(&place->seen, (uint64_t)outer << 32 | stack, __ATOMIC_RELAXED);
     return stack;
 }
@@ -170,7 +170,7 @@ struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t
     if (sites && instruction < sites->count) {
         place = &sites->places[instruction];
         *own_code = sites->own;
-        if (!__atomic_load_n(&place->site, __ATOMIC_ACQUIRE))
+        if (!site_at(place))
             add_place(sites, code, instruction);
     }
     own_end(thread, begin);
@@ -214,7 +214,7 @@ static uint32_t site_of(frame *frame, int index, uint32_t *own_code)
 {
     const struct place *place = place_of(frame, own_code);
     (void)index;
-    return place ? place->site : 0;
+    return place ? site_at(place) : 0;
 }
 
 uint32_t stack_of(frame *innermost)
@@ -226,7 +226,7 @@ uint32_t stack_of(frame *innermost)
         if (count == STACK_DEPTH)
             return stack_by(site_of, innermost, known_sites.index, false);
         struct place *place = place_of(frame, &own_code);
-        if (place && place->site)
+        if (place && site_at(place))
             places[count++] = place;
     }
     while (count--)
@@ -244,10 +244,10 @@ static uint32_t site_elsewhere(frame *frame, int index, uint32_t *own_code)
     struct code_sites *sites = code_extra(code, index);
     if (!is_in_sight(sites, instruction)) {
         const struct place *place = first_sight(code, sites, instruction, own_code);
-        return place ? place->site : 0;
+        return place ? site_at(place) : 0;
     }
     *own_code = sites->own;
-    return sites->places[instruction].site;
+    return site_at(&sites->places[instruction]);
 }
 
 static uint32_t stack_from_elsewhere(PyThreadState *state, bool whole)

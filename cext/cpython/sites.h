@@ -62,10 +62,15 @@ static inline struct code_sites *sites_of(frame *frame)
     return LIKELY(sites && is_of_this_recording(sites)) ? sites : first_sight_of_code(code);
 }
 
+static inline uint32_t site_at(const struct place *place)
+{
+    return __atomic_load_n(&place->site, __ATOMIC_ACQUIRE);
+}
+
 static inline bool is_in_sight(const struct code_sites *sites, uint32_t instruction)
 {
     return sites && is_of_this_recording(sites) && instruction < sites->count &&
-           __atomic_load_n(&sites->places[instruction].site, __ATOMIC_ACQUIRE);
+           site_at(&sites->places[instruction]);
 }
 
 /* Site and stack of a frame; NULL if memory is short. */

@@ -124,7 +124,7 @@ static uint32_t site_of_waiting(frame *frame, int index, uint32_t *own_code)
     if (!is_in_sight(sites, instruction))
         return site_without_lock(frame, index, own_code);
     *own_code = sites->own;
-    return sites->places[instruction].site;
+    return site_at(&sites->places[instruction]);
 }
 
 uint32_t stack_of_waiting(frame *frame, bool whole)

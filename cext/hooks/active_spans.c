@@ -100,7 +100,7 @@ void note_active_spans(struct thread *thread)
 {
     struct trace_context context;
     PyObject *type, *value, *traceback;
-    if (!are_expected || !thread || !thread->recording)
+    if (!are_expected || !thread_records(thread))
         return;
     PyErr_Fetch(&type, &value, &traceback);
     if (read_opentelemetry(&context))

@@ -67,7 +67,7 @@ void step_begin(struct step *step, PyObject *awaited)
     uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
     struct thread_record *record = thread->record;
     await = await_find(awaited);
-    if (!await || !thread->recording || record->fields.depth >= OPEN_CALLS)
+    if (!await || !thread_records(thread) || record->fields.depth >= OPEN_CALLS)
         return;
     struct reading now = clock_read(&thread->clock);
     bool is_first = !await->call;
@@ -97,7 +97,7 @@ static struct await *await_stepped(const struct step *step)
 {
     const struct thread *thread = step->thread;
     struct await *await = thread ? await_find(step->awaited) : NULL;
-    if (!await || !thread->recording || thread != current_thread)
+    if (!await || !thread_records(thread) || thread != current_thread)
         return NULL;
     const struct thread_record *record = thread->record;
     bool is_open = step->index < record->fields.depth && record->open[step->index].call == step->call;

@@ -28,7 +28,7 @@ static void set_last(int number, enum last last)
         return;
     __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
     __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    if (last == LAST_SENT && known->role == ROLE_CONNECTION)
+    if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
         __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
 }
 
@@ -47,8 +47,9 @@ static void forget_range(const struct call *call)
     if (!low || !high || !PyLong_CheckExact(low) || !PyLong_CheckExact(high))
         return;
     int begin = descriptor_of_number(low), end = descriptor_of_number(high);
-    if (end < 0 || end > descriptors_end)
-        end = descriptors_end;
+    int highest = __atomic_load_n(&descriptors_end, __ATOMIC_RELAXED);
+    if (end < 0 || end > highest)
+        end = highest;
     for (int number = begin < 0 ? 0 : begin; number < end; number++)
         descriptor_forget(number);
 }
@@ -58,10 +59,12 @@ static void connects(const struct call *call)
     struct descriptor *known = descriptor_known(call->descriptor);
     if (!known)
         return;
-    known->role = ROLE_CLIENT;
-    known->last = LAST_NOTHING;
+    struct descriptor now = descriptor_now(known);
+    now.role = ROLE_CLIENT;
+    now.last = LAST_NOTHING;
     if (call->span.detail)
-        known->name = call->span.detail;
+        now.name = call->span.detail;
+    descriptor_put(known, &now);
 }
 
 void change_before(struct call *call)

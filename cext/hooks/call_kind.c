@@ -26,8 +26,9 @@ static bool is_blocking_command(PyObject *command)
 
 static enum kind kind_of_receiver(const struct descriptor *known)
 {
-    bool serves = known && (known->role == ROLE_CONNECTION || known->role == ROLE_LISTENER);
-    return serves && is_idle(known) ? KIND_idle : KIND_net;
+    struct descriptor now = known ? descriptor_now(known) : (struct descriptor){0};
+    bool serves = now.role == ROLE_CONNECTION || now.role == ROLE_LISTENER;
+    return serves && is_idle(now) ? KIND_idle : KIND_net;
 }
 
 /* A call whose answer somebody waits for is not waiting for work: a queue belongs to another thread, a child does

@@ -12,17 +12,17 @@ static bool is_simple(const struct slot *slot)
 
 bool is_timed(const struct slot *slot, uint32_t intrinsic)
 {
-    return slot->levels[intrinsic - slot->intrinsic] == LEVEL_time || is_always_timed(slot);
+    return slot_level(slot, intrinsic - slot->intrinsic) == LEVEL_time || is_always_timed(slot);
 }
 
 static bool is_lowered(const struct slot *slot, uint32_t intrinsic)
 {
-    return slot->lowered && !is_timed(slot, intrinsic);
+    return slot_lowered(slot) && !is_timed(slot, intrinsic);
 }
 
 static bool is_chosen_from(void)
 {
-    return filter.on || chosen.one_in;
+    return filter_is_on() || chosen.one_in;
 }
 
 static bool is_screen(const struct descriptor *known)
@@ -32,7 +32,7 @@ static bool is_screen(const struct descriptor *known)
 
 bool begin_untimed(struct call *call, struct thread *thread, uint32_t intrinsic)
 {
-    if (call->slot->levels[intrinsic - call->slot->intrinsic] == LEVEL_count)
+    if (slot_level(call->slot, intrinsic - call->slot->intrinsic) == LEVEL_count)
         recorder_count(thread, intrinsic);
     call->span.thread = NULL;
     return call->slot->effect != EFFECT_none || call->terminal;
@@ -52,9 +52,9 @@ bool is_left_out_behind(const struct slot *slot, PyObject *const *arguments, Py_
     int number = value_of_digit(arguments[slot->subject]);
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return false;
-    const struct descriptor *known = &descriptors[number];
-    bool is_plain = known->known && (known->kind == KIND_file || (known->kind == KIND_screen && !recorder.dialogue));
-    return is_plain && is_left_out(slot->intrinsic + slot->kinds[known->kind]);
+    struct descriptor known = descriptor_now(&descriptors[number]);
+    bool is_plain = known.known && (known.kind == KIND_file || (known.kind == KIND_screen && !recorder.dialogue));
+    return is_plain && is_left_out(slot->intrinsic + slot->kinds[known.kind]);
 }
 
 /* Its number is known. `passes`: calls of another kind pass. */

@@ -43,11 +43,11 @@ static int add_variable(PyObject *environment, const char *text, char name[256])
 
 /* Remove all of them but the lineage, and return which they were. A child with its own setting of what to record
    still needs to know where its founder's libraries are. */
-static int add_settings(PyObject *environment, bool told)
+static int add_settings(PyObject *environment, const char *const *settings, bool told)
 {
     char name[256], added[ADDED_BYTES] = "";
     int count = 0;
-    for (const char *const *text = variables() + 1; *text; text++) {
+    for (const char *const *text = settings; *text; text++) {
         if (told && strncmp(*text, VARIABLE_GROUP "=", sizeof VARIABLE_GROUP) != 0)
             continue;
         int put = add_variable(environment, *text, name);
@@ -77,7 +77,7 @@ static const char *fate_to_tell(void)
 {
     static const char *const words[] = {[FATE_none] = "", [FATE_kept] = "kept", [FATE_passed_over] = "passed over"};
     const struct thread *thread = current_thread;
-    return words[thread && thread->recording ? chosen_fate(thread->record) : (enum fate)chosen.outside];
+    return words[thread_records(thread) ? chosen_fate(thread->record) : (enum fate)chosen.outside];
 }
 
 bool own_tells_fate(void)
@@ -103,11 +103,12 @@ static int add_fate(PyObject *environment)
 static int add_variables(PyObject *environment, bool preload)
 {
     char name[256];
+    const char *const *ours = variables();
     bool off, told = is_told(environment, &off);
-    if (off || (!told && follow_is_off()))
+    if (!ours || off || (!told && follow_is_off()))
         return 0;
-    int lineage = add_variable(environment, variables()[0], name);
-    int others = lineage < 0 ? 0 : add_settings(environment, told);
+    int lineage = add_variable(environment, ours[0], name);
+    int others = lineage < 0 ? 0 : add_settings(environment, ours + 1, told);
     int fate = lineage < 0 || others < 0 ? 0 : add_fate(environment);
     int library = preload && lineage >= 0 && others >= 0 ? add_preload(environment, preload_library()) : 0;
     return lineage < 0 || others < 0 || fate < 0 || library < 0 ? -1 : lineage + others + fate + library;

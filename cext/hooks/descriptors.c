@@ -52,19 +52,12 @@ static void reach(int number)
         ;
 }
 
-static void put(struct descriptor *place, const struct descriptor *known)
-{
-    for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
-        __atomic_store_n(&place->watchers[watcher], known->watchers[watcher], __ATOMIC_RELAXED);
-    __atomic_store_n(&place->answers, known->answers, __ATOMIC_RELAXED);
-    __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
-}
-
 /* Unless another thread has learned it meanwhile, and perhaps more. */
 static void put_first(struct descriptor *place, const struct descriptor *known)
 {
-    uint64_t before = __atomic_load_n((descriptor_word *)place, __ATOMIC_RELAXED);
-    if (!place->known)
+    struct descriptor now = descriptor_now(place);
+    descriptor_word before = *(const descriptor_word *)&now;
+    if (!now.known)
         __atomic_compare_exchange_n((descriptor_word *)place, &before, *(const descriptor_word *)known, false,
                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
@@ -83,7 +76,7 @@ static void learn_socket(struct descriptor *known, int number)
     int listens = 0, sort = 0;
     socklen_t size = sizeof listens;
     known->kind = KIND_net;
-    networks_known = true;
+    __atomic_store_n(&networks_known, true, __ATOMIC_RELAXED);
     if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens)
         known->role = ROLE_LISTENER;
     if (getpeername(number, (struct sockaddr *)&address, &bytes) == 0)
@@ -169,7 +162,7 @@ struct descriptor descriptor_look(int number)
 {
     struct descriptor found = {0};
     if (number >= 0 && number < DESCRIPTORS_KNOWN)
-        found = descriptors[number];
+        found = descriptor_now(&descriptors[number]);
     if (number < 0 || found.known)
         return found;
     struct thread *thread = current_thread;
@@ -183,28 +176,29 @@ struct descriptor descriptor_look(int number)
 
 void forget_descriptors(void)
 {
-    for (int number = 0; number < descriptors_end; number++)
+    int end = __atomic_exchange_n(&descriptors_end, 0, __ATOMIC_RELAXED);
+    for (int number = 0; number < end; number++)
         descriptor_forget(number);
-    descriptors_end = watched_end = 0;
-    networks_known = false;
+    __atomic_store_n(&watched_end, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&networks_known, false, __ATOMIC_RELAXED);
 }
 
 void descriptor_forget(int number)
 {
     if (number >= 0 && number < DESCRIPTORS_KNOWN)
-        put(&descriptors[number], &(struct descriptor){0});
+        descriptor_put(&descriptors[number], &(struct descriptor){0});
 }
 
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes)
 {
     struct descriptor *known = descriptor_known(number);
-    if (!known || known->kind != KIND_net)
+    struct descriptor now = known ? descriptor_now(known) : (struct descriptor){0};
+    if (!known || now.kind != KIND_net)
         return 0;
-    struct descriptor now = *known;
     now.name = intern_address(address, bytes);
     now.role = ROLE_CLIENT;
     if (now.name)
-        put(known, &now);
+        descriptor_put(known, &now);
     return now.name;
 }
 
@@ -213,6 +207,6 @@ void descriptor_set(int number, struct descriptor known)
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return;
     known.known = 1;
-    put(&descriptors[number], &known);
+    descriptor_put(&descriptors[number], &known);
     reach(number);
 }

@@ -49,6 +49,25 @@ static inline struct descriptor *descriptor_known(int number)
     return known;
 }
 
+/* As it is now: a copy, for other threads may change it. */
+static inline struct descriptor descriptor_now(const struct descriptor *known)
+{
+    struct descriptor now;
+    *(descriptor_word *)&now = __atomic_load_n((const descriptor_word *)known, __ATOMIC_ACQUIRE);
+    for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
+        now.watchers[watcher] = __atomic_load_n(&known->watchers[watcher], __ATOMIC_RELAXED);
+    now.answers = __atomic_load_n(&known->answers, __ATOMIC_RELAXED);
+    return now;
+}
+
+static inline void descriptor_put(struct descriptor *place, const struct descriptor *known)
+{
+    for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
+        __atomic_store_n(&place->watchers[watcher], known->watchers[watcher], __ATOMIC_RELAXED);
+    __atomic_store_n(&place->answers, known->answers, __ATOMIC_RELAXED);
+    __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
+}
+
 /* The same without keeping it, if our interpreter's lock is not held: a copy of the data, or the kernel is asked
    each time. `known` is 0 for an invalid descriptor. */
 struct descriptor descriptor_look(int number);

@@ -63,7 +63,10 @@ bool site_passes(PyThreadState *state)
     struct place *place = calling_place(state, &where);
     if (UNLIKELY(!place))
         return filter_site(&nowhere);
-    if (UNLIKELY(!is_decided(place->verdict)))
-        place->verdict = decided(decide(where, decide_site));
-    return !(place->verdict & LEFT_OUT);
+    uint32_t serial = filter_serial(), verdict = __atomic_load_n(&place->verdict, __ATOMIC_RELAXED);
+    if (UNLIKELY(!is_decided(verdict, serial))) {
+        verdict = decided(serial, decide(where, decide_site));
+        __atomic_store_n(&place->verdict, verdict, __ATOMIC_RELAXED);
+    }
+    return !(verdict & LEFT_OUT);
 }

@@ -10,17 +10,17 @@
 #include "core/filter.h"
 #include "cpython/frame.h"
 
-/* The decision about a place, below the filter's serial. */
+/* The decision about a place, below the filter's serial, which is read before it is decided. */
 enum { DECIDED_BITS = 2, LEFT_OUT = 1 };
 
-static inline uint32_t decided(unsigned bits)
+static inline uint32_t decided(uint32_t serial, unsigned bits)
 {
-    return filter.serial << DECIDED_BITS | bits;
+    return serial << DECIDED_BITS | bits;
 }
 
-static inline bool is_decided(uint32_t verdict)
+static inline bool is_decided(uint32_t verdict, uint32_t serial)
 {
-    return (verdict ^ decided(0)) >> DECIDED_BITS == 0;
+    return (verdict ^ decided(serial, 0)) >> DECIDED_BITS == 0;
 }
 
 /* An exception that is set stays as it is. */

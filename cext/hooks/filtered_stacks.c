@@ -102,20 +102,27 @@ static void seen_keep(frame *innermost, const struct seen_stack *seen, uint32_t 
     place->recording = recorder.serial;
 }
 
-static __attribute__((noinline)) unsigned within_of(frame *frame, struct code_sites *sites)
+static __attribute__((noinline)) unsigned decide_within(frame *frame, struct code_sites *sites, uint32_t serial)
 {
-    sites->within = decided(decide(frame, filter_within));
-    return sites->within;
+    uint32_t within = decided(serial, decide(frame, filter_within));
+    __atomic_store_n(&sites->within, within, __ATOMIC_RELAXED);
+    return within;
+}
+
+static unsigned within_of(frame *frame, struct code_sites *sites, uint32_t serial)
+{
+    uint32_t within = __atomic_load_n(&sites->within, __ATOMIC_RELAXED);
+    return LIKELY(is_decided(within, serial)) ? within : decide_within(frame, sites, serial);
 }
 
 /* What the functions from that frame out are to the filter: bits. Not farther than one that is left out. */
-static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_stack *seen)
+static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_stack *seen, uint32_t serial)
 {
     unsigned found = 0;
     for (; frame && !(found & WITHIN_LEFT_OUT); frame = frame_previous(frame)) {
         bool hidden = frame_is_hidden(frame);
         struct code_sites *sites = hidden ? NULL : sites_of(frame);
-        unsigned bits = !sites ? 0 : LIKELY(is_decided(sites->within)) ? sites->within : within_of(frame, sites);
+        unsigned bits = sites ? within_of(frame, sites, serial) : 0;
         bits &= WITHIN_ASKED | WITHIN_LEFT_OUT;
         found |= bits;
         if (sites || hidden)
@@ -126,12 +133,12 @@ static __attribute__((noinline)) unsigned within_from(frame *frame, struct seen_
     return found;
 }
 
-static __attribute__((noinline)) unsigned within_anew(frame *innermost)
+static __attribute__((noinline)) unsigned within_anew(frame *innermost, uint32_t serial)
 {
     struct seen_stack seen;
     seen_begin(&seen);
-    unsigned found = within_from(innermost, &seen);
-    seen_keep(innermost, &seen, decided(0));
+    unsigned found = within_from(innermost, &seen, serial);
+    seen_keep(innermost, &seen, serial);
     return found;
 }
 
@@ -139,10 +146,11 @@ bool within_passes(PyThreadState *state)
 {
     frame *innermost = frame_running(state), *behind;
     if (UNLIKELY(!innermost))
-        return !filter.asks_within;
-    const struct seen_stack *seen = seen_stack(innermost, decided(0), &behind);
-    unsigned found = LIKELY(seen) ? seen->found : within_anew(innermost);
+        return !filter_says(&filter.asks_within);
+    uint32_t serial = filter_serial();
+    const struct seen_stack *seen = seen_stack(innermost, serial, &behind);
+    unsigned found = LIKELY(seen) ? seen->found : within_anew(innermost, serial);
     if (UNLIKELY(seen && behind && !(found & WITHIN_LEFT_OUT)))
-        found |= within_from(behind, NULL);
-    return !(found & WITHIN_LEFT_OUT) && (!filter.asks_within || found & WITHIN_ASKED);
+        found |= within_from(behind, NULL, serial);
+    return !(found & WITHIN_LEFT_OUT) && (!filter_says(&filter.asks_within) || found & WITHIN_ASKED);
 }

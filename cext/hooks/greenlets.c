@@ -14,10 +14,10 @@ static void runs(struct thread *thread, uint32_t greenlet)
 void lay_aside(struct aside *aside, PyObject *next)
 {
     struct thread *thread = current_thread;
-    bool is_recorded = thread && thread->recording;
+    bool is_recorded = thread_records(thread);
     uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: it may be dead when it is asked for */
     aside->record = NULL;
-    aside->thread = is_recorded && thread->recording ? thread : NULL;
+    aside->thread = is_recorded && thread_records(thread) ? thread : NULL;
     if (!aside->thread)
         return;
     aside->greenlet = thread->greenlet;
@@ -39,7 +39,7 @@ void lay_aside(struct aside *aside, PyObject *next)
 void take_up(const struct aside *aside)
 {
     struct thread *thread = current_thread;
-    if (!aside->thread || thread != aside->thread || !thread->recording)
+    if (!aside->thread || thread != aside->thread || !thread_records(thread))
         return;
     runs(thread, aside->greenlet);
     if (!aside->record || thread->record != aside->record)

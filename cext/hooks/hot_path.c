@@ -4,7 +4,7 @@
 static inline bool begin_recorded(struct call *call, struct thread *thread, PyThreadState *state)
 {
     const struct slot *slot = call->slot;
-    if (UNLIKELY(filter.on | chosen.one_in | slot->lowered | recorder.dialogue))
+    if (UNLIKELY(filter_is_on() | chosen.one_in | slot_lowered(slot) | recorder.dialogue))
         return begin_checked(call, thread, state);
     if (!slot->traffic && slot->choice && passes_through(call, thread))
         return false;
@@ -17,7 +17,7 @@ static inline bool begin_recorded(struct call *call, struct thread *thread, PyTh
 bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner, PyObject *const *arguments, Py_ssize_t count,
                 PyObject *names)
 {
-    if (UNLIKELY(filter.on) && is_left_out_behind(slot, arguments, count))
+    if (UNLIKELY(filter_is_on()) && is_left_out_behind(slot, arguments, count))
         return false;
     PyThreadState *state = recorded_state();
     if (UNLIKELY(!state))

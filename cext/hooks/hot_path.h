@@ -39,7 +39,7 @@ static inline struct thread *recorded_thread(PyThreadState *state)
     if (recorder_paused())
         return NULL;
     struct thread *thread = recording();
-    if (UNLIKELY(!thread && recorder.on))
+    if (UNLIKELY(!thread && recorder_is_on()))
         recorder_lose();
     return thread;
 }

@@ -5,19 +5,19 @@
 
 uint32_t answers;
 
-bool is_idle(const struct descriptor *known)
+bool is_idle(struct descriptor known)
 {
-    if (known->kind != KIND_net)
+    if (known.kind != KIND_net)
         return true;
-    switch (known->role) {
+    switch (known.role) {
     case ROLE_CLIENT: /* where nothing is served, a client waits for the rest of its answer */
-        return known->last == LAST_RECEIVED && known->answers != answers;
+        return known.last == LAST_RECEIVED && known.answers != __atomic_load_n(&answers, __ATOMIC_RELAXED);
     case ROLE_CONNECTION:
-        return known->last != LAST_RECEIVED;
+        return known.last != LAST_RECEIVED;
     case ROLE_LISTENER:
         return true;
     default:
-        return known->last != LAST_SENT;
+        return known.last != LAST_SENT;
     }
 }
 
@@ -27,24 +27,39 @@ uint32_t watcher_of(const PyObject *object)
     return number ? number : 1;
 }
 
+static uint32_t watcher_at(const struct descriptor *known, unsigned place)
+{
+    return __atomic_load_n(&known->watchers[place], __ATOMIC_RELAXED);
+}
+
+static void set_watcher_at(struct descriptor *known, unsigned place, uint32_t watcher)
+{
+    __atomic_store_n(&known->watchers[place], watcher, __ATOMIC_RELAXED);
+}
+
 static bool is_watched_by(const struct descriptor *known, uint32_t watcher)
 {
-    return known->watchers[0] == watcher || known->watchers[1] == watcher;
+    return watcher_at(known, 0) == watcher || watcher_at(known, 1) == watcher;
+}
+
+static int end_of_watched(void)
+{
+    return __atomic_load_n(&watched_end, __ATOMIC_RELAXED);
 }
 
 void watch(struct descriptor *known, uint32_t watcher)
 {
     if (!is_watched_by(known, watcher))
-        known->watchers[known->watchers[0] ? 1 : 0] = watcher;
-    if (known - descriptors >= watched_end)
-        watched_end = (int)(known - descriptors) + 1;
+        set_watcher_at(known, watcher_at(known, 0) ? 1 : 0, watcher);
+    if (known - descriptors >= end_of_watched())
+        __atomic_store_n(&watched_end, (int)(known - descriptors) + 1, __ATOMIC_RELAXED);
 }
 
 void unwatch(struct descriptor *known, uint32_t watcher)
 {
     for (unsigned place = 0; place < WATCHERS; place++)
-        if (known->watchers[place] == watcher)
-            known->watchers[place] = 0;
+        if (watcher_at(known, place) == watcher)
+            set_watcher_at(known, place, 0);
 }
 
 void unwatch_all(const PyObject *object)
@@ -52,16 +67,21 @@ void unwatch_all(const PyObject *object)
     uint32_t watcher = watcher_of(object);
     if (!side_begin(SIDE_WATCHERS))
         return;
-    for (int number = 0; number < watched_end; number++)
+    for (int number = 0, end = end_of_watched(); number < end; number++)
         unwatch(&descriptors[number], watcher);
     side_end(SIDE_WATCHERS);
+}
+
+static bool is_busy(struct descriptor known)
+{
+    return known.known && !is_idle(known);
 }
 
 enum kind kind_of_watched(const PyObject *object)
 {
     uint32_t watcher = watcher_of(object);
-    for (int number = 0; number < watched_end; number++)
-        if (is_watched_by(&descriptors[number], watcher) && descriptors[number].known && !is_idle(&descriptors[number]))
+    for (int number = 0, end = end_of_watched(); number < end; number++)
+        if (is_watched_by(&descriptors[number], watcher) && is_busy(descriptor_now(&descriptors[number])))
             return KIND_net;
     return KIND_idle;
 }
@@ -85,7 +105,7 @@ static bool all_idle(PyObject *list)
 {
     for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(list); index++) {
         const struct descriptor *known = descriptor_known(descriptor_of_waited(PySequence_Fast_GET_ITEM(list, index)));
-        if (!known || !is_idle(known))
+        if (!known || !is_idle(descriptor_now(known)))
             return false;
     }
     return true;

@@ -12,7 +12,7 @@
 extern uint32_t answers;    /* given on servers' connections */
 
 /* Does a wait on this descriptor end with new work, rather than with the answer to something? */
-bool is_idle(const struct descriptor *known);
+bool is_idle(struct descriptor known);
 
 /* A number for an object that waits for registered descriptors; never 0. */
 uint32_t watcher_of(const PyObject *object);

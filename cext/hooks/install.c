@@ -108,7 +108,7 @@ static void exchange_in_type(PyTypeObject *type, const char *name, void *from, v
         __atomic_store_n(place, to, __ATOMIC_RELEASE);
     PyObject *shown = type->tp_dict ? entry_named(type->tp_dict, name) : NULL;
     if (shown && Py_IS_TYPE(shown, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)shown)->d_wrapped == from)
-        ((PyWrapperDescrObject *)shown)->d_wrapped = to;
+        __atomic_store_n(&((PyWrapperDescrObject *)shown)->d_wrapped, to, __ATOMIC_RELEASE);
     Py_XDECREF(shown);
     PyType_Modified(type);
 }

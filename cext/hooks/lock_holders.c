@@ -24,7 +24,7 @@ void release_sites(void *known)
 {
     struct code_sites *sites = known;
     bool is_nowhere = true;
-    for (unsigned place = 0; sites && sites->holds && place < HOLDERS; place++)
+    for (unsigned place = 0; sites && __atomic_load_n(&sites->holds, __ATOMIC_RELAXED) && place < HOLDERS; place++)
         is_nowhere &= forget_sites_at(place, sites);
     if (sites && !sites->interpreter)
         seen_stacks_forget();
@@ -36,12 +36,12 @@ bool holders_kept, holders_unknown;
 
 void forget_holders(void)
 {
-    holders_unknown = false;
+    __atomic_store_n(&holders_unknown, false, __ATOMIC_RELAXED);
     if (!__atomic_exchange_n(&holders_kept, false, __ATOMIC_RELAXED))
         return;
     for (unsigned place = 0; place < HOLDERS; place++)
-        if (holders[place].lock && side_begin(side_lock_of(place))) {
-            holders[place] = (struct holder){0};
+        if (__atomic_load_n(&holders[place].lock, __ATOMIC_RELAXED) && side_begin(side_lock_of(place))) {
+            holder_put(&holders[place], &(struct holder){0});
             side_end(side_lock_of(place));
         }
 }
@@ -82,7 +82,7 @@ uint32_t holder_detail(const PyObject *lock)
     char text[1200];
     struct holder holder;
     PyCodeObject *code;
-    if (holders_unknown)
+    if (__atomic_load_n(&holders_unknown, __ATOMIC_RELAXED))
         forget_holders();
     if (!find_holder(lock, &holder, &code))
         return 0;

@@ -48,14 +48,23 @@ static inline struct holder *holder_of(const PyObject *lock)
     return second->lock == lock || !second->lock ? second : first;
 }
 
+/* Under the lock; without it others may look whether a place has that lock, or that code. */
+static inline void holder_put(struct holder *place, const struct holder *holder)
+{
+    __atomic_store_n(&place->lock, holder->lock, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->sites, holder->sites, __ATOMIC_RELAXED);
+    place->instruction = holder->instruction;
+    place->thread = holder->thread;
+}
+
 static inline void holder_keep(const struct holder *holder)
 {
     unsigned side = side_lock_of(place_of_holder(holder->lock));
     if (!side_begin(side))
         return;
-    if (UNLIKELY(holder->sites && !holder->sites->holds))
-        holder->sites->holds = 1;
-    *holder_of(holder->lock) = *holder;
+    if (UNLIKELY(holder->sites && !__atomic_load_n(&holder->sites->holds, __ATOMIC_RELAXED)))
+        __atomic_store_n(&holder->sites->holds, 1, __ATOMIC_RELAXED);
+    holder_put(holder_of(holder->lock), holder);
     if (UNLIKELY(!__atomic_load_n(&holders_kept, __ATOMIC_RELAXED)))
         __atomic_store_n(&holders_kept, true, __ATOMIC_RELAXED);
     side_end(side);

@@ -60,6 +60,6 @@ static inline void lock_done(const struct slot *slot, PyObject *lock, PyThreadSt
     struct thread *thread = passed ? passed : current_thread;
     if (passed)
         passed->record->fields.passed++;
-    if (passed || (state && thread && thread->recording))
+    if (passed || (state && thread_records(thread)))
         keep_taker(slot, lock, state, thread, result);
 }

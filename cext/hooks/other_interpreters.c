@@ -66,14 +66,14 @@ static bool is_filtered(const struct slot *slot, uint32_t intrinsic, const struc
 {
     if (UNLIKELY(chosen.one_in) && is_passed_over(thread))
         return true;
-    return UNLIKELY(filter.on) && (filter.looks || filter.by_block || !passes_late(slot, intrinsic, true));
+    return UNLIKELY(filter_is_on()) && (filter_says(&filter.looks) || filter_says(&filter.by_block) || !passes_late(slot, intrinsic, true));
 }
 
 static bool is_counted_or_off(const struct slot *slot, struct thread *thread, uint32_t intrinsic)
 {
-    if (LIKELY(!slot->lowered) || is_timed(slot, intrinsic))
+    if (LIKELY(!slot_lowered(slot)) || is_timed(slot, intrinsic))
         return false;
-    if (slot->levels[intrinsic - slot->intrinsic] == LEVEL_count)
+    if (slot_level(slot, intrinsic - slot->intrinsic) == LEVEL_count)
         recorder_count(thread, intrinsic);
     return true;
 }

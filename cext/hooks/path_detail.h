@@ -14,7 +14,7 @@ uint32_t path_text(PyObject *path, enum kind kind);
 static inline uint32_t detail_of_descriptor(int number)
 {
     const struct descriptor *known = descriptor_known(number);
-    return known ? known->name : 0;
+    return known ? __atomic_load_n(&known->name, __ATOMIC_RELAXED) : 0;
 }
 
 uint32_t descriptor_detail(PyObject *object);

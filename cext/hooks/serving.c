@@ -42,7 +42,7 @@ bool begin_serving(struct call *call, struct thread *thread, PyThreadState *stat
     if (call->slot->effect == EFFECT_serve) {
         if (!is_timed(call->slot, call->slot->intrinsic))
             return begin_untimed(call, thread, call->slot->intrinsic) && false;
-        if (UNLIKELY(filter.on) && !transaction_passes(call->slot, thread, state))
+        if (UNLIKELY(filter_is_on()) && !transaction_passes(call->slot, thread, state))
             return false;
         call->span.intrinsic = thread->serving;
         call->span.index = depth;
@@ -60,7 +60,7 @@ void request_arrived(const struct call *call, PyObject *result)
 {
     struct thread *thread = current_thread;
     struct span span;
-    if (result == Py_True && thread && thread->recording && find_open(&span, thread, thread->serving, any_detail, 0))
+    if (result == Py_True && thread_records(thread) && find_open(&span, thread, thread->serving, any_detail, 0))
         keep_context(call, &span);
 }
 
@@ -71,7 +71,7 @@ void tell_route(const struct call *call)
     struct thread *thread = current_thread;
     PyObject *type, *value, *traceback, *subject = subject_of(call);
     PyErr_Fetch(&type, &value, &traceback);
-    uint32_t number = subject && thread && thread->recording ? detail_of_route(call->slot, subject) : 0;
+    uint32_t number = subject && thread_records(thread) ? detail_of_route(call->slot, subject) : 0;
     PyErr_Restore(type, value, traceback);
     for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
         if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
@@ -113,7 +113,7 @@ void end_serving(struct call *call, bool failed)
 {
     struct thread *thread = current_thread;
     struct span span;
-    if (!thread || !thread->recording)
+    if (!thread_records(thread))
         return;
     uint32_t lowest = call->span.index;
     thread->serving = call->span.intrinsic;

@@ -15,7 +15,7 @@
 static void forget_what_may_have_changed(void)
 {
     forget_descriptors();
-    holders_unknown = true;
+    __atomic_store_n(&holders_unknown, true, __ATOMIC_RELAXED);
 }
 
 void shims_begin(void)

@@ -23,7 +23,7 @@ bool slot_lower(struct slot *slot, uint32_t number, enum level level)
     uint32_t added = number - slot->intrinsic;
     if (added >= slot->numbers || is_always_timed(slot) || slot->sampled)
         return false;
-    slot->levels[added] = (uint8_t)level;
-    slot->lowered = 1;
+    __atomic_store_n(&slot->levels[added], (uint8_t)level, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->lowered, 1, __ATOMIC_RELAXED);
     return true;
 }

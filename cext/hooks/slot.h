@@ -175,6 +175,17 @@ struct slot {
    yet: its calls pass. */
 enum watched { WATCHED_not, WATCHED_look, WATCHED_outside_db, WATCHED_closed, WATCHED_unfit };
 
+static inline enum watched slot_watched(const struct slot *slot)
+{
+    return (enum watched)__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE);
+}
+
+/* It is being filled in: other threads may call through the stub that it had before. */
+static inline void slot_is_unfit(struct slot *slot)
+{
+    __atomic_store_n(&slot->watched, WATCHED_unfit, __ATOMIC_RELEASE);
+}
+
 /* The slot is complete: other threads may be calling already. */
 static inline void slot_is_fit(struct slot *slot)
 {
@@ -183,6 +194,17 @@ static inline void slot_is_fit(struct slot *slot)
 
 /* Whether it is one of the many with the same question: what a descriptor refers to, and of which kind that is. */
 bool is_traffic(const struct slot *slot);
+
+/* The governor lowers it while threads call. */
+static inline enum level slot_level(const struct slot *slot, uint32_t added)
+{
+    return (enum level)__atomic_load_n(&slot->levels[added], __ATOMIC_RELAXED);
+}
+
+static inline uint8_t slot_lowered(const struct slot *slot)
+{
+    return __atomic_load_n(&slot->lowered, __ATOMIC_RELAXED);
+}
 
 /* Whether recording itself must see the slot's calls, whatever their level. */
 static inline bool is_always_timed(const struct slot *slot)

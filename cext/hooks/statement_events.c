@@ -49,16 +49,16 @@ static void tell_line(void *running)
     const struct slot *slot = told_lines;
     PyThreadState *state = recorded_state();
     struct thread *thread = LIKELY(state != NULL) ? current_thread : NULL;
-    if (UNLIKELY(!slot || !thread || !thread->recording || thread->quiet))
+    if (UNLIKELY(!slot || !thread_records(thread) || thread->quiet))
         return;
     if (UNLIKELY(thread->marked))
         marks_settle(thread);
-    if (UNLIKELY(slot->lowered) && !is_timed(slot, slot->intrinsic)) {
+    if (UNLIKELY(slot_lowered(slot)) && !is_timed(slot, slot->intrinsic)) {
         struct call call = {.slot = slot};
         begin_untimed(&call, thread, slot->intrinsic);
         return;
     }
-    if (UNLIKELY(filter.on | chosen.one_in) && !passes_early(slot, slot->intrinsic, true, thread, state))
+    if (UNLIKELY(filter_is_on() | chosen.one_in) && !passes_early(slot, slot->intrinsic, true, thread, state))
         return;
     struct reading now = clock_read(&thread->clock);
     uint32_t task = thread->in_loop || thread->greenlet ? task_of_thread(thread) : 0;

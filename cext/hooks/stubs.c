@@ -9,7 +9,7 @@
 static inline bool is_as_before(const struct slot *slot)
 {
     return said_from_outside() == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED) &&
-           !__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE);
+           !slot_watched(slot);
 }
 
 /* A call of which nothing is recorded goes straight on. */
@@ -17,7 +17,7 @@ static bool goes_straight_on(const struct slot *slot)
 {
     uint64_t said = said_from_outside();
     if (said == __atomic_load_n(&recorder.heeded, __ATOMIC_RELAXED))
-        return __atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE) && is_left_out_at_once(slot);
+        return slot_watched(slot) && is_left_out_at_once(slot);
     if (!(uint32_t)said || !slot->through)
         return false;
     __atomic_store_n(&recorder.heeded, LOOKED_AWAY, __ATOMIC_RELAXED);

@@ -53,7 +53,7 @@ static uint8_t terminal_before_reading(int descriptor)
 static void keep_piece(const struct call *call, int descriptor, enum piece_what what, const char *text, size_t bytes)
 {
     struct thread *thread = current_thread;
-    if (!thread || !thread->recording)
+    if (!thread_records(thread))
         return;
     struct reading begin = own_begin(thread);
     struct piece piece = {.time_ns = clock_read(&thread->clock).wall_ns,
@@ -134,7 +134,7 @@ static void input_end(const struct call *call, PyObject *line)
 static void frame_end(const struct call *call)
 {
     struct thread *thread = current_thread;
-    if (!thread || !thread->recording)
+    if (!thread_records(thread))
         return;
     struct reading begin = own_begin(thread);
     uint64_t time_ns = call->slot->asks && call->span.thread ? call->span.begin.wall_ns : clock_read(&thread->clock).wall_ns;

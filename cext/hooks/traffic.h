@@ -11,7 +11,7 @@
 
 static inline enum kind kind_of_descriptor(const struct descriptor *known)
 {
-    return known ? (enum kind)known->kind : KIND_file;
+    return known ? (enum kind)__atomic_load_n(&known->kind, __ATOMIC_RELAXED) : KIND_file;
 }
 
 static inline uint32_t kind_of_traffic(const struct slot *slot, const struct descriptor *known,

@@ -181,7 +181,7 @@ static struct mark *mark_of(const struct thread *thread, uint32_t call)
 void marks_step(PyObject *outermost, bool begins)
 {
     struct thread *thread = recorded_state() ? current_thread : NULL;
-    if (!thread || !thread->recording || !thread->marked)
+    if (!thread_records(thread) || !thread->marked)
         return;
     struct thread_record *record = thread->record;
     if (begins)
@@ -212,7 +212,7 @@ PyObject *mark_enter(const struct slot *slot, uint32_t detail)
         begin_untimed(&call, thread, slot->intrinsic);
         return NULL;
     }
-    if (UNLIKELY(filter.on) && !transaction_passes(slot, thread, state))
+    if (UNLIKELY(filter_is_on()) && !transaction_passes(slot, thread, state))
         return NULL;
     if (!span_begin(&call.span, thread, chosen_number(slot->intrinsic, thread), stack_here(state), detail))
         return NULL;
@@ -239,7 +239,7 @@ void mark_event(const struct slot *slot, uint32_t detail)
         begin_untimed(&call, thread, slot->intrinsic);
         return;
     }
-    if (UNLIKELY(filter.on | chosen.one_in) && !passes_early(slot, slot->intrinsic, true, thread, state))
+    if (UNLIKELY(filter_is_on() | chosen.one_in) && !passes_early(slot, slot->intrinsic, true, thread, state))
         return;
     if (!span_begin(&call.span, thread, slot->intrinsic, stack_here(state), detail))
         return;
@@ -267,7 +267,7 @@ void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
 {
     struct thread *thread = recorded_state() ? current_thread : NULL;
     struct span span;
-    if (!thread || !thread->recording)
+    if (!thread_records(thread))
         return;
     if (thread->marked)
         marks_settle(thread);

@@ -5,13 +5,13 @@
 
 static bool passes_filter(const struct thread *thread, uint32_t intrinsic)
 {
-    if (is_left_out(intrinsic) || filter.by_block)
+    if (is_left_out(intrinsic) || filter_says(&filter.by_block))
         return false;
-    if ((filter.by_site || filter.by_within) && thread->record->fields.depth == 0)
+    if ((filter_says(&filter.by_site) || filter_says(&filter.by_within)) && thread->record->fields.depth == 0)
         return false;
-    if (filter.by_thread && !filter_thread(thread))
+    if (filter_says(&filter.by_thread) && !filter_thread(thread))
         return false;
-    return (!filter.by_time || filter_time()) && (!filter.by_transaction || filter_transaction(thread->record));
+    return (!filter_says(&filter.by_time) || filter_time()) && (!filter_says(&filter.by_transaction) || filter_transaction(thread->record));
 }
 
 /* Requests from outside are handled at the next call by a thread with the lock. */
@@ -21,5 +21,5 @@ bool is_recorded_now(const struct thread *thread, uint32_t intrinsic)
         return false;
     if (chosen.one_in && is_passed_over(thread))
         return false;
-    return !filter.on || passes_filter(thread, intrinsic);
+    return !filter_is_on() || passes_filter(thread, intrinsic);
 }

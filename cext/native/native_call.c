@@ -115,7 +115,7 @@ static void change_after_native(const struct slot *slot, intptr_t subject, int64
 /* Whether it is timed. Untimed ones are counted here. */
 static bool is_timed(struct thread *thread, const struct slot *slot, uint32_t added)
 {
-    enum level level = slot->levels[added];
+    enum level level = slot_level(slot, added);
     if (level == LEVEL_off || !is_recorded_now(thread, slot->intrinsic + added))
         return false;
     if (level == LEVEL_count)
@@ -163,7 +163,7 @@ bool native_begin(struct native_call *call, const struct native *native, intptr_
                   uintptr_t frame)
 {
     const struct slot *slot = &native->slot;
-    if (UNLIKELY(!__atomic_load_n(&recorder.on, __ATOMIC_RELAXED) || !slot->numbers))
+    if (UNLIKELY(!recorder_is_on() || !slot->numbers))
         return false;
     int saved = errno;
     struct thread *thread = recorded_native_thread(frame);
