@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each argument is one word, in a register or on the stack. More of them, some thirty headers one by one, are not copied. */
-enum { MOST_WORDS = 128 };
+/* Each argument is one word, in a register or on the stack. More of them, some twenty headers one by one, are not copied. */
+enum { MOST_WORDS = 96 };
 
 struct message_list {
     const char *topic_name;

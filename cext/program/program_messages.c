@@ -114,8 +114,7 @@ static int producev_known(void *on, ...)
     message_list_read(&list, values);
     va_end(values);
     bool begun = BEGIN(rd_kafka_producev, list.topic ? topic_of(list.topic) : list.topic_name);
-    int result = list.count <= 32 ? real(on, THIRTY_TWO(0))
-                                  : real(on, THIRTY_TWO(0), THIRTY_TWO(32), THIRTY_TWO(64), THIRTY_TWO(96));
+    int result = list.count <= 32 ? real(on, THIRTY_TWO(0)) : real(on, THIRTY_TWO(0), THIRTY_TWO(32), THIRTY_TWO(64));
     int saved = errno;
     if (begun) {
         call.failed = call.span.thread ? failed_kafka(result) : 0;

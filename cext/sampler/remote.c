@@ -6,7 +6,7 @@
 
 unsigned remote_read_pieces(pid_t process, const struct remote_piece *pieces, unsigned count)
 {
-    struct iovec here[PIECES_AT_MOST], there[PIECES_AT_MOST];
+    struct iovec here[PIECES_AT_MOST] = {{0}}, there[PIECES_AT_MOST] = {{0}};
     unsigned whole = 0;
     if (count > PIECES_AT_MOST)
         return 0;

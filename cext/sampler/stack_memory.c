@@ -3,6 +3,7 @@
 #include "sampler/remote.h"
 
 enum { TRIES = 4, MORE_BYTES = 4096 }; /* frames may have been added since it was read last */
+_Static_assert(4 + BESIDE_AT_MOST <= PIECES_AT_MOST, "the stack and what is beside it are read by one call");
 
 static uint64_t of_state(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t offset)
 {
@@ -28,7 +29,7 @@ static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uin
                          struct stack_memory *into)
 {
     uint64_t where = !layout->thread_steps ? state + layout->thread_frame : place->step ? place->step + layout->step_frame : 0;
-    struct remote_piece pieces[4 + BESIDE_AT_MOST] = {{state, into->state, layout->thread_bytes}};
+    struct remote_piece pieces[PIECES_AT_MOST] = {{state, into->state, layout->thread_bytes}};
     unsigned count = 1, read;
     into->innermost = into->innermost_after = 0;
     if (where)

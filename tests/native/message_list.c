@@ -62,8 +62,8 @@ int main(int count, char **words)
     printf("%d\n", call("name", TOPIC_NAME, "orders", END));
     printf("%d\n", call("all", TOPIC, 0xabcdef0123l, PARTITION, -1, FLAGS, 2, VALUE, 0x123456789al, 9l, KEY, 0l, 0l, OPAQUE, 5l,
                         TIMESTAMP, 0x1122334455l, HEADERS, 0x66778899aal, NAMES, END));
-    printf("%d\n", call("fits", EIGHT, EIGHT, EIGHT, NAMES, NAMES, NAMES, HEADER, 1l, 2l, 3l, PARTITION, 1, END));
-    printf("%d\n", call("longer", EIGHT, EIGHT, EIGHT, NAMES, NAMES, NAMES, HEADER, 1l, 2l, 3l, PARTITION, 1, PARTITION, 1, END));
+    printf("%d\n", call("fits", EIGHT, EIGHT, NAMES, NAMES, NAMES, HEADER, 1l, 2l, 3l, PARTITION, 1, END));
+    printf("%d\n", call("longer", EIGHT, EIGHT, NAMES, NAMES, NAMES, HEADER, 1l, 2l, 3l, PARTITION, 1, PARTITION, 1, END));
     printf("%d\n", call("unknown", UNKNOWN, 3, 0.5, UNKNOWN, 4, 0.25, UNKNOWN, 5, 8., UNKNOWN, 6, 16., UNKNOWN, 7, 32., UNKNOWN,
                         8, 64., UNKNOWN, 9, 128., UNKNOWN, 10, 256., UNKNOWN, 11, 512., UNKNOWN, 12, 1024., END));
     printf("%d\n", call("late", VALUE, 1l, 2l, KEY, 3l, 4l, UNKNOWN, 3, 0.5, NAMES, END));

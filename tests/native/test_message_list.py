@@ -26,5 +26,5 @@ def test_all_arguments_arrive_and_what_is_known_of_a_list_is_read(compiler, tmp_
         "none, 0, 0 bytes, 1 words",
         "orders, 0, 0 bytes, 3 words",
         "none, 0xabcdef0123, 9 bytes, 27 words",
-        "none, 0, 0 bytes, 127 words",
+        "none, 0, 0 bytes, 95 words",
     ]
