@@ -179,7 +179,7 @@ def test_messages_given_as_lists_arrive_unchanged_and_have_their_topic_and_bytes
 
     assert (plain.returncode, done.returncode) == (0, 0), done.stderr
     assert len(plain.stdout.splitlines()) == 10 + 5 + 5
-    assert done.stdout == plain.stdout
+    assert sorted(done.stdout.splitlines()) == sorted(plain.stdout.splitlines())  # topics are delivered in any order
     # A list of more than thirty headers passes through, and so does one with a tag that nobody knows.
     assert [call[1:] for call in sent] == [
         *[("orders", number, "") for number in (1, 2, 3)],

@@ -196,9 +196,11 @@ def test_a_call_has_the_faults_of_the_pages_that_it_touches_and_the_code_around_
     assert faults.total == pytest.approx(whole, abs=STARTUP)
     for by, name in (("kind", "file"), ("intrinsic", "io.FileIO.readinto")):
         rows = json.loads(interpose("report", "--by", by, "--format", "json", experiment.directory).stdout)
-        found = {row["intrinsic"] or row["kind"]: row["faults"] for row in rows if row["faults"] is not None}
-        assert found[name] == pytest.approx(within, rel=0.2)
-        assert found["code"] == pytest.approx(between, rel=0.2)
+        counting = {row["intrinsic"] or row["kind"]: row for row in rows if row["faults"] is not None}
+        found = {name: row["faults"] for name, row in counting.items()}
+        margin = 2 * counting[name]["faults_margin"]  # on a busy machine there are few samples
+        assert found[name] == pytest.approx(within, abs=0.2 * within + margin)
+        assert found["code"] == pytest.approx(between, abs=0.2 * between + margin)
         assert sum(found.values()) == faults.total
 
 
