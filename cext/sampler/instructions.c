@@ -16,26 +16,44 @@ enum {
 };
 static unsigned threads;
 
-/* As it was ordered (PERF_SAMPLE_IP). */
+/* As it was ordered (PERF_SAMPLE_REGS_USER). */
 struct note {
     struct perf_event_header head;
+    uint64_t kind; /* of registers: 0: there are none */
     uint64_t address;
 };
 
-static int open_event(uint32_t tid)
+#if defined(__x86_64__)
+enum { INSTRUCTION_POINTER = 8 }; /* PERF_REG_X86_IP */
+#elif defined(__aarch64__)
+enum { INSTRUCTION_POINTER = 32 }; /* PERF_REG_ARM64_PC */
+#else
+enum { INSTRUCTION_POINTER = 0 };
+#endif
+
+/* In the kernel as well, if that is permitted: then the first look is the note. Otherwise the kernel looks again and again until the
+   thread has left it. */
+static int open_with(uint32_t tid, bool in_kernel)
 {
     struct perf_event_attr event = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof event,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .exclude_kernel = 1, /* other users than root may not request more */
+        .exclude_kernel = !in_kernel,
         .exclude_hv = 1,
         .disabled = 1,
         .sample_period = AN_INSTANT_NS,
-        .sample_type = PERF_SAMPLE_IP,
+        .sample_type = PERF_SAMPLE_REGS_USER,
+        .sample_regs_user = 1ull << INSTRUCTION_POINTER,
         .wakeup_events = 1,
     };
     return (int)syscall(SYS_perf_event_open, &event, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int open_event(uint32_t tid)
+{
+    int event = open_with(tid, true);
+    return event < 0 && (errno == EACCES || errno == EPERM) ? open_with(tid, false) : event;
 }
 
 /* Of the notes, and of what the kernel tells about them in front. */
@@ -44,9 +62,14 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+bool instructions_are_left(void)
+{
+    return threads < THREADS_AT_MOST;
+}
+
 struct instructions instructions_begin(uint32_t tid)
 {
-    struct instructions made = {.event = threads < THREADS_AT_MOST ? open_event(tid) : -1};
+    struct instructions made = {.event = open_event(tid)};
     void *notes = made.event < 0 ? MAP_FAILED : mmap(NULL, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, made.event, 0);
     if (notes != MAP_FAILED) {
         made.notes = notes;
@@ -113,7 +136,7 @@ static bool first_note(struct perf_event_mmap_page *notes, uint64_t *address)
             copy_notes(notes, from, &note, sizeof note);
         from += note.head.size >= sizeof note.head ? note.head.size : end - from;
     }
-    *address = is_found ? note.address : 0;
+    *address = is_found && note.kind ? note.address : 0;
     __atomic_store_n(&notes->data_tail, end, __ATOMIC_RELEASE);
     return is_found;
 }

@@ -13,16 +13,17 @@ struct instructions {
     struct perf_event_mmap_page *notes;
 };
 
-/* None if the kernel permits none, or if many threads have some. */
+/* None if the kernel permits none. Only so many threads may have some: whether one more may. */
 struct instructions instructions_begin(uint32_t tid);
+bool instructions_are_left(void);
 void instructions_end(struct instructions *instructions);
 
 /* May a thread have some? 0 or the error's number. */
 int instructions_try(uint32_t tid);
 
-/* Make one note, when the thread has used an instant more of CPU time, outside of the kernel if it is there; then the event can be
-   read (poll). Who is patient leaves more time between the kernel's looks: each takes some microseconds from a thread that is in
-   the kernel for long. */
+/* Make one note of where the thread is outside of the kernel, when it has used an instant more of CPU time; then the event can be
+   read (poll). Who is patient leaves more time between the kernel's looks, if it has to look again: each takes some microseconds
+   from a thread that is in the kernel for long, and what is more often outside is found more often. */
 void instructions_order(struct instructions *instructions, bool is_patient);
 
 /* The address of the note that was ordered; false if it has not been made. */

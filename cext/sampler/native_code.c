@@ -50,7 +50,7 @@ static void keep_met(struct native_code *native, const struct native_function *f
 
 static uint32_t new_site(struct sampled_process *process, const struct native_function *function)
 {
-    const char *base = strrchr(function->path, '/') + 1, *name = *function->name ? function->name : base;
+    const char *name = *function->name ? function->name : object_name(function->path);
     struct site site = {
         .file = tables_string(&process->tables, function->path, strlen(function->path)),
         .function = tables_string(&process->tables, name, strlen(name)),
@@ -60,15 +60,17 @@ static uint32_t new_site(struct sampled_process *process, const struct native_fu
 }
 
 /* The site of the function at the address; NO_FUNCTION if it is none that is told apart. */
-static uint32_t site_at(struct sampled_process *process, uint64_t address)
+static uint32_t site_at(struct sampled_process *process, uint32_t tid, uint64_t address)
 {
     struct native_code *native = &process->native;
     struct native_function function;
     bool is_new;
+    if (objects_read_again(&native->objects, (pid_t)tid, process->layout.runtime)) /* a library may be where another one was */
+        native->count = 0;
     uint32_t site = find_met(native, address);
     if (site)
         return site;
-    bool is_known = objects_find(&native->objects, process->pid, process->layout.runtime, address, &function, &is_new);
+    bool is_known = objects_find(&native->objects, (pid_t)tid, process->layout.runtime, address, &function, &is_new);
     if (is_new)
         native->count = 0;
     if (!is_known)
@@ -85,17 +87,45 @@ bool native_code_is_same(const struct asked *asked, uint64_t mark)
     return mark && asked->count && asked->count < ASKED_AT_MOST && asked->mark == mark;
 }
 
+/* The one that has only waited for the longest time, and could be noted; NULL if none has. */
+static struct sampled_thread *longest_waiting(struct sampled_process *process)
+{
+    struct sampled_thread *found = NULL;
+    for (uint32_t index = 0; index < process->thread_count; index++) {
+        struct sampled_thread *thread = &process->threads[index];
+        if (thread->instructions.notes && thread->waited > (found ? found->waited : 0))
+            found = thread;
+    }
+    return found;
+}
+
+/* Have the kernel note where the thread executes, and wake the sampler. */
+static void begin_notes(struct sampled_process *process, struct sampled_thread *thread)
+{
+    struct sampled_thread *other = instructions_are_left() ? NULL : longest_waiting(process);
+    if (thread->is_refused || (!other && !instructions_are_left()))
+        return;
+    if (other)
+        instructions_end(&other->instructions);
+    thread->instructions = instructions_begin(thread->tid);
+    thread->is_refused = !thread->instructions.notes;
+    if (thread->instructions.notes && !waking_add(process->waking, thread->instructions.event, thread->tid))
+        instructions_end(&thread->instructions);
+}
+
 /* Python code is soon elsewhere, unless it was not between two samples. */
-bool native_code_ask(const struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
+bool native_code_ask(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
 {
     struct asked *asked = &thread->asked;
     uint64_t earlier;
+    if (mark && !thread->instructions.notes)
+        begin_notes(process, thread);
     if (!thread->instructions.notes || !mark)
         return false;
     if (!asked->count)
         instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
     if (!asked->count || thread->instructions.is_ordered)
-        instructions_order(&thread->instructions, asked->count || !has_interpreter(process));
+        instructions_order(&thread->instructions, asked->count && has_interpreter(process));
     asked->taken[asked->count++] = *taken;
     asked->mark = mark;
     return true;
@@ -104,7 +134,7 @@ bool native_code_ask(const struct sampled_process *process, struct sampled_threa
 static bool has_not_moved(struct sampled_process *process, struct sampled_thread *thread)
 {
     if (!has_interpreter(process))
-        return true; /* the kernel has made the note as soon as it saw the thread outside of itself */
+        return true; /* the note was made as soon as the thread was seen on a processor */
     struct found_stack stack = stack_of(process, thread);
     return !stack.torn && stack.mark == thread->asked.mark;
 }
@@ -115,7 +145,7 @@ void native_code_tell(struct sampled_process *process, struct sampled_thread *th
     struct asked *asked = &thread->asked;
     if (!instructions_take(&thread->instructions, &address) || !asked->count || !asked->mark)
         return;
-    uint32_t site = has_not_moved(process, thread) ? site_at(process, address) : NO_FUNCTION;
+    uint32_t site = has_not_moved(process, thread) ? site_at(process, thread->tid, address) : NO_FUNCTION;
     uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->taken[0].sample.stack, false) : 0;
     for (unsigned index = 0; stack && index < asked->count; index++)
         asked->taken[index].sample.stack = stack;

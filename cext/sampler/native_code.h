@@ -12,7 +12,7 @@
 bool native_code_is_same(const struct asked *asked, uint64_t mark);
 
 /* The thread was sampled just now, with a stack of that mark; have the sample completed. False if that will not be done. */
-bool native_code_ask(const struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken);
+bool native_code_ask(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken);
 
 /* A note about the thread has woken the sampler. */
 void native_code_tell(struct sampled_process *process, struct sampled_thread *thread);

@@ -57,7 +57,22 @@ static void cut_deleted(char *path)
         path[bytes - (sizeof deleted - 1)] = 0;
 }
 
-/* Adds the part if it can be executed. Returns its path, empty if it is of no file. */
+/* The kernel writes a line's end in a name as octal digits. */
+static void decode_lines(char *path)
+{
+    for (char *code = strstr(path, "\\012"); code; code = strstr(code + 1, "\\012")) {
+        *code = '\n';
+        memmove(code + 1, code + 4, strlen(code + 4) + 1);
+    }
+}
+
+const char *object_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Adds the part if it can be executed. Returns its path, empty if it is of no file, nor the kernel's code for programs. */
 static const char *read_line(struct objects *objects, char *line, struct mapped *part)
 {
     char permissions[5] = "";
@@ -65,9 +80,10 @@ static const char *read_line(struct objects *objects, char *line, struct mapped 
     *part = (struct mapped){0};
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %" SCNu64 " %n", &part->begin, &part->end, permissions,
-               &part->offset, &part->inode, &path) < 5 || !path || line[path] != '/')
+               &part->offset, &part->inode, &path) < 5 || !path || (line[path] != '/' && strcmp(line + path, "[vdso]")))
         return "";
     cut_deleted(line + path);
+    decode_lines(line + path);
     if (permissions[2] == 'x')
         add(objects, part, line + path);
     return line + path;
@@ -97,7 +113,7 @@ static bool is_in(const char *path, const char *directory, size_t bytes)
 /* It computes nothing of its own: it only tells where variables of threads are. */
 static bool is_loader(const char *path)
 {
-    return strncmp(strrchr(path, '/') + 1, "ld-", 3) == 0;
+    return strncmp(object_name(path), "ld-", 3) == 0;
 }
 
 static void leave_out(struct objects *objects, const char *interpreter)
@@ -160,7 +176,8 @@ static int open_mapped(pid_t pid, const struct mapped *part)
 {
     char path[4096 + 32];
     struct stat status;
-    if (snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, part->path) >= (int)sizeof path)
+    bool is_file = part->path[0] == '/';
+    if (!is_file || snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, part->path) >= (int)sizeof path)
         return -1;
     int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file >= 0 && (fstat(file, &status) || !S_ISREG(status.st_mode) || status.st_ino != part->inode)) {
@@ -185,17 +202,43 @@ static void name_function(pid_t pid, const struct mapped *part, uint64_t address
     close(file);
 }
 
-bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
-                  bool *is_new)
+static uint64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool are_same(const struct objects *one, const struct objects *other)
+{
+    bool is_same = one->count == other->count;
+    for (unsigned index = 0; is_same && index < one->count; index++) {
+        const struct mapped *a = &one->mapped[index], *b = &other->mapped[index];
+        is_same = a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->inode == b->inode && !strcmp(a->path, b->path);
+    }
+    return is_same;
+}
+
+bool objects_read_again(struct objects *objects, pid_t thread, uint64_t runtime)
+{
+    struct objects before = *objects;
+    if (!before.count || now_ns() - before.read_ns < READ_EVERY_NS)
+        return false;
+    *objects = (struct objects){.read_ns = now_ns()};
+    read_maps(objects, thread, runtime);
+    bool is_same = are_same(&before, objects);
+    objects_forget(&before);
+    return !is_same;
+}
+
+bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
+                  bool *is_new)
+{
     const struct mapped *part = part_at(objects, address);
-    *is_new = !part && now_ns - objects->read_ns > READ_EVERY_NS;
+    *is_new = !part && now_ns() - objects->read_ns > READ_EVERY_NS;
     if (*is_new) {
         read_maps(objects, pid, runtime);
-        objects->read_ns = now_ns;
+        objects->read_ns = now_ns();
         part = part_at(objects, address);
     }
     if (!part)

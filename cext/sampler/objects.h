@@ -26,9 +26,15 @@ struct objects {
     uint64_t read_ns;
 };
 
-/* What has the address; false if it is in no object. `runtime` is an address in the interpreter's data; 0: it has none. What is mapped is
+/* What has the address in the process of that thread; false if it is in no object. `runtime` is an address in the interpreter's data; 0: it has none. What is mapped is
    read again for an unknown address, once a second at most; `is_new` says so: what was found before may be elsewhere. */
-bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
+bool objects_find(struct objects *objects, pid_t thread, uint64_t runtime, uint64_t address, struct native_function *found,
                   bool *is_new);
+
+/* Read what is mapped again, once a second at most; whether it is other code. */
+bool objects_read_again(struct objects *objects, pid_t thread, uint64_t runtime);
+
+/* The last part of its path. */
+const char *object_name(const char *path);
 
 void objects_forget(struct objects *objects);

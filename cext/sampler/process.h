@@ -62,6 +62,7 @@ struct sampled_thread {
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */
     bool has_first, is_sampled; /* sampled once; more than once */
+    bool is_refused; /* the kernel notes nothing of it */
     struct taken pending;
     struct asked asked;
 };
@@ -94,6 +95,7 @@ struct sampled_process {
     uint64_t pauses;
     uint32_t not_counted; /* a bit for each counter of which that was written */
     struct interpreters interpreters;
+    uint64_t program; /* a key of its file, where it has no interpreter */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

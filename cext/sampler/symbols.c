@@ -90,15 +90,27 @@ static uint64_t search(int file, const ElfW(Shdr) *table, uint64_t address, stru
     return 0;
 }
 
-/* Without what compilers add to the names of a function's parts: `.isra.0`, `.cold`. */
+/* What compilers add to the names of a function's parts: `.isra.0`, `.cold`, `.1`. In other languages names have dots of their own. */
+static bool is_addition(const char *after_dot)
+{
+    static const char *const additions[] = {"isra", "constprop", "part", "cold", "lto_priv", "llvm", "clone", "localalias"};
+    size_t length = strcspn(after_dot, ".");
+    bool is_known = length && strspn(after_dot, "0123456789") == length;
+    for (unsigned each = 0; each < sizeof additions / sizeof *additions; each++)
+        is_known |= length == strlen(additions[each]) && strncmp(after_dot, additions[each], length) == 0;
+    return is_known;
+}
+
 static void read_name(int file, const ElfW(Shdr) *names, uint64_t place, char *name, size_t name_bytes)
 {
     uint64_t left = place < names->sh_size ? names->sh_size - place : 0;
     ssize_t got = pread(file, name, left < name_bytes - 1 ? left : name_bytes - 1, (off_t)(names->sh_offset + place));
     name[got > 0 ? got : 0] = 0;
-    char *addition = *name ? strchr(name + 1, '.') : NULL;
-    if (addition)
-        *addition = 0;
+    char *dot = *name ? strchr(name + 1, '.') : NULL;
+    while (dot && !is_addition(dot + 1))
+        dot = strchr(dot + 1, '.');
+    if (dot)
+        *dot = 0;
 }
 
 bool symbols_find(int file, uint64_t offset, struct symbol *found, char *name, size_t name_bytes)

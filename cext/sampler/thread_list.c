@@ -9,6 +9,7 @@
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
+#include "sampler/native_code.h"
 #include "sampler/schedule.h"
 #include "sampler/thread_counts.h"
 
@@ -56,14 +57,6 @@ static bool read_only_one(const struct sampled_process *process, struct interpre
     return true;
 }
 
-/* Have the kernel note where the thread executes, and wake the sampler. */
-static void begin_instructions(const struct sampled_process *process, struct sampled_thread *thread)
-{
-    thread->instructions = instructions_begin(thread->tid);
-    if (thread->instructions.notes && !waking_add(process->waking, thread->instructions.event, thread->tid))
-        instructions_end(&thread->instructions);
-}
-
 static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
@@ -81,7 +74,6 @@ static struct sampled_thread *thread_of(struct sampled_process *process, uint32_
     memset(thread, 0, sizeof *thread);
     thread->tid = tid;
     thread->files = schedule_open(process->pid, tid);
-    begin_instructions(process, thread);
     thread_counts_begin(process, thread);
     return thread;
 }
@@ -133,13 +125,33 @@ static const char *path_of_tasks(const struct sampled_process *process, char pat
     return path;
 }
 
-static bool count_tasks(const struct sampled_process *process, uint64_t *count)
+/* Of a living thread: of one that has ended the kernel tells nothing more, though it may have been the first. */
+static uint32_t a_thread_of(const struct sampled_process *process)
+{
+    return process->thread_count ? process->threads[process->thread_count - 1].tid : (uint32_t)process->pid;
+}
+
+/* False if the process executes another program, which is not recorded: that would be sampled in its place. */
+static bool is_the_program(struct sampled_process *process)
+{
+    char path[PATH_BYTES_AT_MOST];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%u/exe", a_thread_of(process));
+    if (stat(path, &status))
+        return true;
+    uint64_t program = key_of(status.st_dev, status.st_ino);
+    process->program = process->program ? process->program : program;
+    return process->program == program;
+}
+
+static bool count_tasks(struct sampled_process *process, uint64_t *count)
 {
     char path[PATH_BYTES_AT_MOST];
     struct stat status;
     bool is_known = stat(path_of_tasks(process, path), &status) == 0 && status.st_nlink > 2; /* it has two links of its own */
     *count = is_known ? status.st_nlink - 2 : 0;
-    return is_known;
+    process->is_over = process->is_over || !is_the_program(process);
+    return is_known && !process->is_over;
 }
 
 static void note_tasks(struct sampled_process *process)
@@ -173,6 +185,7 @@ void thread_write_pending(struct sampled_process *process, struct sampled_thread
 static void forget_thread(struct sampled_process *process, uint32_t index)
 {
     struct sampled_thread *thread = &process->threads[index];
+    native_code_tell(process, thread);
     thread_write_pending(process, thread);
     thread_counts_end(process, thread);
     instructions_end(&thread->instructions);

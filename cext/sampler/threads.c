@@ -95,8 +95,8 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
-/* What the thread runs. Returns the mark of its stack. Without Python code there is only one: as long as the kernel has made no
-   note, the thread has hardly left it, so the note tells where it came from. */
+/* What the thread runs. Returns the mark of its stack. Without Python code there is only one: as long as no note has been made, the
+   thread has had no processor, or has hardly left the kernel, so the note tells where it came from. */
 static uint64_t find_code(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
                           struct sample *sample)
 {

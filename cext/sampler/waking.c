@@ -67,8 +67,9 @@ enum woken waking_wait(struct waking *waking, uint64_t time_ns, uint32_t *tid)
         if (woken.data.u64 == BY_TIMER)
             return WOKEN_TO_SAMPLE;
         *tid = (uint32_t)woken.data.u64;
-        if (woken.events == EPOLLIN)
+        if (woken.events != EPOLLIN) /* the thread has ended, and may have a note still */
+            epoll_ctl(waking->all, EPOLL_CTL_DEL, (int)(woken.data.u64 >> 32), NULL);
+        if (woken.events & EPOLLIN)
             return WOKEN_BY_THREAD;
-        epoll_ctl(waking->all, EPOLL_CTL_DEL, (int)(woken.data.u64 >> 32), NULL); /* the thread has ended */
     }
 }

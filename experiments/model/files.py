@@ -28,7 +28,7 @@ class Damages:
     """The damage found so far, each thing once: the first `KEPT`, and the count of all, at most `COUNTED`."""
 
     KEPT = 100
-    COUNTED = 100_000
+    COUNTED = 200_000
 
     def __init__(self) -> None:
         self.found: list[Damage] = []

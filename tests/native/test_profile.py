@@ -115,6 +115,80 @@ os.execv(sys.executable, [sys.executable, "-m", "interpose", *sys.argv[1:]])
 """
 
 
+# One that is mostly in the kernel, one that computes; and another program, which cannot be followed.
+FAULTS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static volatile double kept;
+static double now(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
+    return at.tv_sec + at.tv_nsec / 1e9;
+}
+__attribute__((noinline)) void touch(void)
+{
+    enum { BYTES = 2000 * 4096 };
+    static char *pages;
+    pages = pages ? pages : mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(pages, BYTES, MADV_NOHUGEPAGE);
+    for (long each = 0; each < BYTES; each += 4096)
+        pages[each] = 1;
+    madvise(pages, BYTES, MADV_DONTNEED);
+}
+__attribute__((noinline)) void compute(void)
+{
+    for (long each = 0; each < 60000; each++)
+        kept = kept * 1.0000001 + 1;
+}
+int main(int count, char **words)
+{
+    double spent[2] = {0, 0}, all_s = atof(getenv("ALL_S"));
+    while (spent[0] + spent[1] < all_s) {
+        double began = now();
+        touch();
+        spent[0] += now() - began;
+        began = now();
+        compute();
+        spent[1] += now() - began;
+    }
+    if (count > 1) {
+        execv(words[1], (char *[]){words[1], NULL});
+        return 1;
+    }
+    printf("{\\"touch\\": %g, \\"compute\\": %g}\\n", spent[0], spent[1]);
+    return 0;
+}
+"""
+
+# A thread that computes beside many that wait.
+POOL = """
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile double kept;
+static void *wait(void *nothing) { for (;;) pause(); return nothing; }
+__attribute__((noinline)) void crunch(long times)
+{
+    for (long each = 0; each < times; each++)
+        kept = kept * 1.0000001 + 1;
+}
+static void *work(void *nothing) { crunch(400000000); return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    for (int each = 0; each < 50; each++)
+        pthread_create(&thread, NULL, wait, NULL);
+    usleep(300000);
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, NULL);
+    return 0;
+}
+"""
+
 # Threads that end in every way, with the smallest stacks, and more at the same time than have room to begin at once.
 ENDS = """
 #include <limits.h>
@@ -220,12 +294,51 @@ def test_reports_name_the_functions_of_the_program_as_its_own(interpose, client,
 
 
 @pytest.mark.long
+@pytest.mark.alone
+def test_time_in_the_kernel_is_that_of_the_function_that_needs_it(interpose, client, work):
+    done = interpose("run", "--profile", "250", client(FAULTS, "-O1"), variables={"ALL_S": "2"})
+
+    process, spent = sampled_process(work), json.loads(done.stdout)
+    found, truth, samples = cpu_by(process, named), shares_of(spent), samples_that_count(process)
+    found["touch"] += found["madvise"] + found["__madvise"]
+    shares = shares_of({name: found[name] for name in spent})
+    assert shares["touch"] == pytest.approx(truth["touch"], abs=chance(truth["touch"], samples) + 5)
+
+
+@pytest.mark.long
+def test_what_another_program_does_in_the_process_is_not_told_of_this_one(interpose, client, work, compiler):
+    command = client(FAULTS, "-O1")
+    words = [compiler, "-O1", "-static", "-o", work / "other", work / "client.c"]
+    if subprocess.run(words, capture_output=True).returncode:
+        pytest.skip("programs cannot be linked statically here")
+
+    done = interpose("run", command, "./other", variables={"ALL_S": "0.7"})
+    sampled_process(work)
+    told = json.loads(interpose("report", "--format", "json").stdout)
+    rows = json.loads(interpose("report", "--by", "function", "--format", "json").stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert told["cpu_ns"] == pytest.approx(0.7e9, rel=0.2)
+    assert "other" not in {Path(row["file"] or "").name for row in rows}
+
+
+@pytest.mark.long
+def test_a_thread_that_computes_is_told_beside_many_that_wait(interpose, client, work):
+    interpose("run", client(POOL, "-O1", "-pthread"))
+
+    found = cpu_by(sampled_process(work), named)
+
+    assert found["crunch"] > 0.8 * sum(found.values())
+
+
+@pytest.mark.long
 def test_a_stripped_program_is_named_without_functions(interpose, client, work):
     interpose("run", client(TURNS, "-O1", "-pthread", "-s"), variables={"TURN_S": "0.02", "ALL_S": "0.5"})
 
     found = cpu_by(sampled_process(work), named)
 
-    assert found["client"] > 0.8 * sum(found.values())
+    assert found["client"] + found["[vdso]"] > 0.8 * sum(found.values())  # the latter has the clock that it reads
+    assert "multiply" not in found and "main" not in found
 
 
 @pytest.mark.long
