@@ -50,9 +50,10 @@ static int open_with(uint32_t tid, bool in_kernel)
     return (int)syscall(SYS_perf_event_open, &event, (pid_t)tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int open_event(uint32_t tid)
+static int open_event(uint32_t tid, bool *sees_kernel)
 {
     int event = open_with(tid, true);
+    *sees_kernel = event >= 0;
     return event < 0 && (errno == EACCES || errno == EPERM) ? open_with(tid, false) : event;
 }
 
@@ -69,7 +70,8 @@ bool instructions_are_left(void)
 
 struct instructions instructions_begin(uint32_t tid)
 {
-    struct instructions made = {.event = open_event(tid)};
+    struct instructions made = {0};
+    made.event = open_event(tid, &made.sees_kernel);
     void *notes = made.event < 0 ? MAP_FAILED : mmap(NULL, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, made.event, 0);
     if (notes != MAP_FAILED) {
         made.notes = notes;
@@ -82,7 +84,8 @@ struct instructions instructions_begin(uint32_t tid)
 
 int instructions_try(uint32_t tid)
 {
-    int event = open_event(tid), failed = event < 0 ? errno : 0;
+    bool sees_kernel;
+    int event = open_event(tid, &sees_kernel), failed = event < 0 ? errno : 0;
     if (event >= 0)
         close(event);
     return failed;

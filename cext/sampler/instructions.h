@@ -9,7 +9,7 @@ struct perf_event_mmap_page;
 /* The notes of one thread: a perf event, and what the kernel writes; NULL if it has none. */
 struct instructions {
     int event;
-    bool is_ordered, is_patient;
+    bool is_ordered, is_patient, sees_kernel; /* the latter: it is made in the kernel, too */
     struct perf_event_mmap_page *notes;
 };
 
@@ -21,9 +21,9 @@ void instructions_end(struct instructions *instructions);
 /* May a thread have some? 0 or the error's number. */
 int instructions_try(uint32_t tid);
 
-/* Make one note of where the thread is outside of the kernel, when it has used an instant more of CPU time; then the event can be
-   read (poll). Who is patient leaves more time between the kernel's looks, if it has to look again: each takes some microseconds
-   from a thread that is in the kernel for long, and what is more often outside is found more often. */
+/* Make one note of where the thread is outside of the kernel, when it has used an instant more of CPU time, or a while if one is
+   patient; then the event can be read (poll). If it does not see the kernel, it looks as often until the thread is outside: that
+   takes some microseconds each time, and what is more often outside is found more often. */
 void instructions_order(struct instructions *instructions, bool is_patient);
 
 /* The address of the note that was ordered; false if it has not been made. */

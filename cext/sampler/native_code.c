@@ -113,7 +113,13 @@ static void begin_notes(struct sampled_process *process, struct sampled_thread *
         instructions_end(&thread->instructions);
 }
 
-/* Python code is soon elsewhere, unless it was not between two samples. */
+/* Python code is soon elsewhere, unless it was not between two samples. In other programs a while decides by chance where the note is
+   made: one that has lost its processor was often interrupted as it asked for the time. */
+static bool is_patient(const struct sampled_process *process, const struct sampled_thread *thread)
+{
+    return has_interpreter(process) ? thread->asked.count > 0 : thread->instructions.sees_kernel;
+}
+
 bool native_code_ask(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
 {
     struct asked *asked = &thread->asked;
@@ -125,7 +131,7 @@ bool native_code_ask(struct sampled_process *process, struct sampled_thread *thr
     if (!asked->count)
         instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
     if (!asked->count || thread->instructions.is_ordered)
-        instructions_order(&thread->instructions, asked->count && has_interpreter(process));
+        instructions_order(&thread->instructions, is_patient(process, thread));
     asked->taken[asked->count++] = *taken;
     asked->mark = mark;
     return true;

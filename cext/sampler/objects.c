@@ -145,20 +145,56 @@ static void find_program(struct objects *objects, pid_t pid)
         objects->mapped[index].is_of_program = strcmp(objects->mapped[index].path, program) == 0;
 }
 
-static void read_maps(struct objects *objects, pid_t pid, uint64_t runtime)
+static uint64_t now_ns(void)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Nothing, if the thread has ended. */
+static struct objects read_maps(pid_t thread, uint64_t runtime)
+{
+    struct objects found = {.read_ns = now_ns()};
     char path[32], *interpreter = NULL;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)thread);
     FILE *maps = fopen(path, "re");
-    objects_forget(objects);
     if (!maps)
-        return;
-    read_lines(objects, maps, runtime, &interpreter);
-    leave_out(objects, interpreter);
+        return found;
+    read_lines(&found, maps, runtime, &interpreter);
+    leave_out(&found, interpreter);
     if (!runtime)
-        find_program(objects, pid);
+        find_program(&found, thread);
     fclose(maps);
     free(interpreter);
+    return found;
+}
+
+static bool are_same(const struct objects *one, const struct objects *other)
+{
+    bool is_same = one->count == other->count;
+    for (unsigned index = 0; is_same && index < one->count; index++) {
+        const struct mapped *a = &one->mapped[index], *b = &other->mapped[index];
+        is_same = a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->inode == b->inode && !strcmp(a->path, b->path);
+    }
+    return is_same;
+}
+
+/* Whether it is other code than before. What is known stays, if there is nothing to read. */
+static bool read_again(struct objects *objects, pid_t thread, uint64_t runtime)
+{
+    struct objects now = read_maps(thread, runtime);
+    bool is_same = !now.count || are_same(objects, &now);
+    if (now.count) {
+        objects_forget(objects);
+        *objects = now;
+    }
+    return !is_same;
+}
+
+bool objects_read_again(struct objects *objects, pid_t thread, uint64_t runtime)
+{
+    return objects->count && now_ns() - objects->read_ns > READ_EVERY_NS && read_again(objects, thread, runtime);
 }
 
 /* --- functions */
@@ -202,43 +238,13 @@ static void name_function(pid_t pid, const struct mapped *part, uint64_t address
     close(file);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static bool are_same(const struct objects *one, const struct objects *other)
-{
-    bool is_same = one->count == other->count;
-    for (unsigned index = 0; is_same && index < one->count; index++) {
-        const struct mapped *a = &one->mapped[index], *b = &other->mapped[index];
-        is_same = a->begin == b->begin && a->end == b->end && a->offset == b->offset && a->inode == b->inode && !strcmp(a->path, b->path);
-    }
-    return is_same;
-}
-
-bool objects_read_again(struct objects *objects, pid_t thread, uint64_t runtime)
-{
-    struct objects before = *objects;
-    if (!before.count || now_ns() - before.read_ns < READ_EVERY_NS)
-        return false;
-    *objects = (struct objects){.read_ns = now_ns()};
-    read_maps(objects, thread, runtime);
-    bool is_same = are_same(&before, objects);
-    objects_forget(&before);
-    return !is_same;
-}
-
 bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t address, struct native_function *found,
                   bool *is_new)
 {
     const struct mapped *part = part_at(objects, address);
     *is_new = !part && now_ns() - objects->read_ns > READ_EVERY_NS;
     if (*is_new) {
-        read_maps(objects, pid, runtime);
-        objects->read_ns = now_ns();
+        read_again(objects, pid, runtime);
         part = part_at(objects, address);
     }
     if (!part)
