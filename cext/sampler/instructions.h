@@ -22,8 +22,8 @@ void instructions_end(struct instructions *instructions);
 int instructions_try(uint32_t tid);
 
 /* Make one note of where the thread is outside of the kernel, when it has used an instant more of CPU time, or a while if one is
-   patient; then the event can be read (poll). If it does not see the kernel, it looks as often until the thread is outside: that
-   takes some microseconds each time, and what is more often outside is found more often. */
+   patient; then the event can be read (poll). If the kernel makes none of threads inside of it, it looks again after as long: that takes
+   some microseconds each time, and what is more often outside is found more often. */
 void instructions_order(struct instructions *instructions, bool is_patient);
 
 /* The address of the note that was ordered; false if it has not been made. */

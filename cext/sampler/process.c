@@ -49,10 +49,10 @@ static int open_files(struct sampled_process *process, const char *directory)
 static int may_read(const struct sampled_process *process)
 {
     char word[sizeof(uint64_t)];
-    int failed = has_interpreter(process) ? 0 : instructions_try((uint32_t)process->pid);
-    if (!has_interpreter(process))
-        return failed == ESRCH ? 0 : failed; /* its first thread may have ended before the others */
-    return remote_read(process->pid, process->layout.runtime, word, sizeof word) ? 0 : errno;
+    if (has_interpreter(process))
+        return remote_read(process->pid, process->layout.runtime, word, sizeof word) ? 0 : errno;
+    int failed = instructions_try((uint32_t)process->pid);
+    return failed == ESRCH ? 0 : failed; /* its first thread may have ended before the others */
 }
 
 static int begin_files(struct sampled_process *process, const char *directory)

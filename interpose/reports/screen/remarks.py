@@ -25,7 +25,7 @@ from interpose.reports.screen.memory import memory_lines, shortages
 from interpose.reports.screen.screen import Screen
 
 _OWN_LINES = 3
-_CHILDREN = 3
+_NAMED = 3
 _OPEN_CALLS = 5
 _LIBRARIES = 3
 _LOWERED = 3
@@ -150,8 +150,8 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
         functions = screen.profiled.unseen_threads()
-        named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_CHILDREN])
-        told = f": {named}{', ...' if len(functions) > _CHILDREN else ''}" if named else ""
+        named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
+        told = f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
         yield clean(f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md){told}")
 
 
@@ -160,8 +160,8 @@ def cpu_not_followed(screen: Screen) -> Iterator[str]:
     found = unfollowed_cpu(screen.experiment)
     cpu_ns = sum(each.cpu_ns for each in found)
     if cpu_ns and cpu_ns * 100 >= screen.profile.total.cpu_ns + cpu_ns:
-        named = ", ".join(f"{each.program} {duration(each.cpu_ns)}" for each in found[:_CHILDREN])
-        more = ", ..." if len(found) > _CHILDREN else ""
+        named = ", ".join(f"{each.program} {duration(each.cpu_ns)}" for each in found[:_NAMED])
+        more = ", ..." if len(found) > _NAMED else ""
         estimated = " (estimated)" if any(each.is_estimated for each in found) else ""
         yield clean(f" CPU of children not followed  {duration(cpu_ns)}{estimated}  not in the table: {named}{more}")
 
@@ -181,7 +181,7 @@ def children(screen: Screen) -> Iterator[str]:
     """The child processes that took most, by program and by the line that started them."""
     found = [each for each in children_of(screen.experiment) if each.wall_ns]
     places = Places([each.site.file for each in found if each.site], screen.log.cwd, screen.shown)
-    for place, each in enumerate(found[:_CHILDREN]):
+    for place, each in enumerate(found[:_NAMED]):
         several = f"{each.count:,} x " if each.count > 1 else ""
         where = f"  {places.line(each.site)}" if each.site else ""
         told = [f"{each.failed:,} failed"] if each.failed else []
