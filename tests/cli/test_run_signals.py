@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from tracing import events_of, until
@@ -144,6 +145,20 @@ def asked(words):
     parser = argparse.ArgumentParser()
     add_signal_arguments(parser)
     return signals_of(parser.parse_args(words.split()))
+
+
+def test_it_goes_on_after_it_was_stopped_for_a_while(steps):
+    """As by Ctrl-Z and `fg`, for longer than it waits between two looks."""
+    process = steps()
+
+    for _ in range(3):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.8)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+    said = process.communicate("/\n")
+
+    assert (process.returncode, said) == (0, ("done\n", ""))
 
 
 def test_which_signal_asks_for_what():

@@ -64,7 +64,7 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         _handle(dict.fromkeys(LEFT_TO_THE_CHILD, signal.SIG_IGN))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
         while (ended := _ended(process)) is None:
-            came = _next_signal(waited_for, [each.attend() for each in attendants])
+            came = next_signal(waited_for, [each.attend() for each in attendants])
             if came is not None and not _taken(came, attendants) and came.si_code != SI_KERNEL:
                 os.kill(process.pid, came.si_signo)
         return ended
@@ -81,12 +81,16 @@ def _ended(process: subprocess.Popen[bytes]) -> Ended | None:
     return Ended(pid, process.returncode, time.monotonic_ns(), used)
 
 
-def _next_signal(
+def next_signal(
     waited_for: set[signal.Signals], seconds: Iterable[float | None]
 ) -> signal.struct_siginfo | None:
-    """The signal that comes within the least of `seconds`, or None."""
+    """The signal that comes within the least of `seconds`, or None.
+
+    If we were stopped for longer than that and go on, CPython gives a signal with any number (sigwaitinfo waits on).
+    """
     limit = min((each for each in seconds if each is not None), default=None)
-    return signal.sigwaitinfo(waited_for) if limit is None else signal.sigtimedwait(waited_for, max(limit, 0))
+    came = signal.sigwaitinfo(waited_for) if limit is None else signal.sigtimedwait(waited_for, max(limit, 0))
+    return came if came and came.si_signo in waited_for else None
 
 
 def _taken(came: signal.struct_siginfo, attendants: Sequence[Attendant]) -> bool:
