@@ -12,7 +12,7 @@ from typing import Any
 
 from interpose.experiments.format import consolidated
 from interpose.experiments.format.consolidated import Consolidated, Found
-from interpose.experiments.format.layout import Field, Layout, Packer
+from interpose.experiments.format.layout import DataType, Field, Layout
 from interpose.experiments.format.records import (
     BlockHead,
     Event,
@@ -22,13 +22,12 @@ from interpose.experiments.format.records import (
     StackRecord,
     ThreadRecord,
 )
-from interpose.experiments.format.tables import FILE_MAGIC, LONGEST_STRING_BYTES
+from interpose.experiments.format.written_tables import records_file, strings_file
 from interpose.experiments.metadata import describe, names
 from interpose.experiments.metadata.log import READS_UP_TO, Log
-from interpose.experiments.metadata.map import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic, map_document
 
 WINDOW_BYTES = 64 * 1024
-_NEXT_WINDOW = b"\xff" * 4
 _TABLES: dict[str, type[Any]] = {
     "sites": SiteRecord,
     "stacks": StackRecord,
@@ -58,13 +57,13 @@ class Written:
 def write_process(directory: str, written: Written) -> None:
     """Write the process into `directory`, which is there and empty. Raises OSError."""
     files = {
-        "strings": _strings(written.strings),
-        "sites": _table("sites", written.sites),
-        "stacks": _table("stacks", written.stacks),
-        "threads": _table("threads", written.threads),
-        "overview": _table("overview", written.overview),
+        "strings": strings_file(READS_UP_TO, _HEAD, _data_type("strings"), _encoded(written.strings)),
+        "sites": records_file(READS_UP_TO, _HEAD, _data_type("sites"), written.sites),
+        "stacks": records_file(READS_UP_TO, _HEAD, _data_type("stacks"), written.stacks),
+        "threads": records_file(READS_UP_TO, _HEAD, _data_type("threads"), written.threads),
+        "overview": records_file(READS_UP_TO, _HEAD, _data_type("overview"), written.overview),
         "events": b"",
-        names.MAP: _map(written.intrinsics),
+        names.MAP: map_document(written.intrinsics),
         names.LOG: _log(written.log),
     }
     consolidated.write(directory, written.said, written.records)
@@ -78,50 +77,16 @@ def _layout(record: type[Any]) -> Layout:
     return Layout([Field(name, "u64", 8 * place) for place, name in enumerate(record._fields)], 8 * len(record._fields))
 
 
-def _head(record_bytes: int) -> bytes:
-    values = {"magic": FILE_MAGIC, "version": READS_UP_TO, "head_bytes": _HEAD_BYTES, "record_bytes": record_bytes}
-    values |= {"first": 1, "window_bytes": WINDOW_BYTES}
-    return Packer(_HEAD, FileHead).one(FileHead(**{name: values.get(name, 0) for name in FileHead._fields}))
-
-
 _HEAD = _layout(FileHead)
 _HEAD_BYTES = _HEAD.record_bytes
 
 
-def _table(name: str, records: Sequence[Any]) -> bytes:
-    """A file of records, none of which crosses the end of a window."""
-    layout = _layout(_TABLES[name])
-    packer, data = Packer(layout, _TABLES[name]), bytearray(_head(layout.record_bytes))
-    for record in records:
-        if WINDOW_BYTES - len(data) % WINDOW_BYTES < layout.record_bytes:
-            data += bytes(-len(data) % WINDOW_BYTES)
-        data += packer.one(record)
-    return bytes(data)
+def _data_type(name: str) -> DataType:
+    return DataType(name, _layout(_TABLES[name]) if name in _TABLES else None, _HEAD_BYTES, WINDOW_BYTES)
 
 
-def _strings(texts: Sequence[str]) -> bytes:
-    data = bytearray(_head(0))
-    for text in texts:
-        encoded = text.encode("utf-8", "replace")[: LONGEST_STRING_BYTES - 1] or b"?"
-        record = len(encoded).to_bytes(4, "little") + encoded + bytes(-len(encoded) % 4)
-        left = WINDOW_BYTES - len(data) % WINDOW_BYTES
-        if len(record) > left:
-            data += _NEXT_WINDOW.ljust(left, b"\0") if left >= 4 else bytes(left)
-        data += record
-    return bytes(data)
-
-
-def _map(intrinsics: Sequence[Intrinsic]) -> bytes:
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<map>"]
-    for number, each in enumerate(intrinsics, 1):
-        told = {name: value for name in _TOLD if (value := getattr(each, name))}
-        moves = {"moves": each.moves} if each.moves != "bytes" else {}
-        about = {"number": number, "name": each.name, "kind": each.kind, "installed": 1, **told, **moves}
-        lines.append(describe.element("intrinsic", 1, **about))
-    return "\n".join([*lines, "</map>", ""]).encode()
-
-
-_TOLD = ("by", "library", "passes_on", "target", "place", "transaction", "terminal")
+def _encoded(texts: Sequence[str]) -> Iterable[bytes]:
+    return (text.encode("utf-8", "replace") for text in texts)
 
 
 def _log(log: Log) -> bytes:

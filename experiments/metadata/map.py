@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
@@ -15,6 +16,7 @@ from interpose.experiments.format.elements import (
     parse_elements,
     read_elements,
 )
+from interpose.experiments.metadata.describe import element
 from interpose.experiments.model.files import Damages, open_plain
 
 _LINE, _ONCE_LINE = "line", "1"  # as `terminal` has it, and as it had it up to version 3
@@ -219,3 +221,17 @@ class _MapReader:
             self._damages.add(self._place, f"the kinds of intrinsic {number} are not a list of kinds")
             return [kind]
         return kinds
+
+
+def map_document(intrinsics: Iterable[Intrinsic]) -> bytes:
+    """The map.xml of these intrinsics, which get numbers from 1 on; all of them are installed."""
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<map>"]
+    for number, each in enumerate(intrinsics, 1):
+        told = {name: value for name in _TOLD if (value := getattr(each, name))}
+        moves = {"moves": each.moves} if each.moves != "bytes" else {}
+        about = {"number": number, "name": each.name, "kind": each.kind, "installed": 1, **told, **moves}
+        lines.append(element("intrinsic", 1, **about))
+    return "\n".join([*lines, "</map>", ""]).encode()
+
+
+_TOLD = ("by", "library", "passes_on", "target", "place", "transaction", "terminal")
