@@ -31,6 +31,7 @@ BENCHMARKS = (
     "gil",
     "native",
     "native_counts",
+    "kernel",
     "wrapped",
     "marks",
     "collectors",

@@ -4,9 +4,10 @@ This is imported inside the traced program when it starts, so it imports nothing
 """
 
 IDLE = "idle"  # waiting for new work; cannot be requested by itself
-EVERY = ("db", "screen", "file", "net", "process", "sync", "gil", "sleep", IDLE, "logic", "import")
+EVERY = ("db", "screen", "file", "net", "process", "sync", "gil", "sleep", IDLE, "logic", "system", "import")
 KINDS = tuple(kind for kind in EVERY if kind != IDLE)
 NATIVE = "libc."  # how the names of native calls begin
+OF_KERNEL = "system"  # only the kernel's view has calls of this kind
 ON_REQUEST = ("import",)  # kinds that are off unless asked for
 
 

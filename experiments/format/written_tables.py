@@ -13,8 +13,8 @@ _NEXT_WINDOW = b"\xff" * 4
 
 
 def records_file(version: int, head: Layout, data: DataType, records: Iterable[Any]) -> bytes:
-    """A file of records, named tuples of `experiments/format/records.py`, as `data` describes it; the first gets number 1. None of
-    them crosses the end of a window. Raises LayoutError."""
+    """A file of records, named tuples of `experiments/format/records.py`, as `data` describes it; the first gets number
+    1. None of them crosses the end of a window. Raises LayoutError."""
     made, packer = bytearray(_head(version, head, data)), None
     for record in records:
         packer = packer or Packer(_layout(data), type(record))
@@ -25,8 +25,8 @@ def records_file(version: int, head: Layout, data: DataType, records: Iterable[A
 
 
 def strings_file(version: int, head: Layout, data: DataType, texts: Iterable[bytes]) -> bytes:
-    """The file of strings, as `data` describes it; the first gets number 1, an empty one becomes `?`, and what is too long is cut.
-    """
+    """The file of strings, as `data` describes it; the first gets number 1. An empty one becomes `?`, and what is too
+    long is cut."""
     made = bytearray(_head(version, head, data))
     for text in texts:
         encoded = text[: LONGEST_STRING_BYTES - 1] or b"?"

@@ -4,6 +4,7 @@ import os
 import sys
 
 OF_PROGRAMS = "import table"  # in what way calls of programs that are not Python are interposed
+BY_KERNEL = "tracepoints"  # in what way system calls are recorded
 
 
 def head(format_version, layout, *, version, settings, clock, cost, interposed, arguments, roots=(), redacted=str,

@@ -12,7 +12,7 @@ from interpose import quantities
 from interpose.errors import ExperimentError
 from interpose.experiments.format.elements import LARGEST_XML_BYTES, Attributes, integer, parse_elements
 from interpose.experiments.format.layout import TYPES, DataType, Field, Layout, LayoutError
-from interpose.experiments.metadata.describe import OF_PROGRAMS
+from interpose.experiments.metadata.describe import BY_KERNEL, OF_PROGRAMS
 from interpose.experiments.model.files import Damages, open_plain
 
 READS_UP_TO = 4
@@ -81,8 +81,8 @@ class Log:
 
     @property
     def is_python(self) -> bool:
-        """Whether the program is Python: of another one, the calls of the C library are recorded alone."""
-        return self.interposed.get("by") != OF_PROGRAMS
+        """Whether the program is recorded as Python: of others, only calls of the C library are, or system calls."""
+        return self.interposed.get("by") not in (OF_PROGRAMS, BY_KERNEL)
 
     @property
     def trace_parent(self) -> tuple[str, str] | None:

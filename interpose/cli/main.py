@@ -21,7 +21,7 @@ from interpose.cli.suggestions import did_you_mean
 from interpose.errors import InterposeError, UsageError
 
 GROUPS = {
-    "Record": ("run", "attach", "detach", "control", "save", "doctor"),
+    "Record": ("run", "attach", "detach", "kernel", "control", "save", "doctor"),
     "Look": (
         *("report", "view", "flame", "top", "transactions", "events", "lines", "coverage", "heap"),
         *("processes", "overview", "sql"),

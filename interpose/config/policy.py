@@ -77,9 +77,10 @@ def _tells(word, value):
     return 0 < len(value) <= LONGEST_PATTERN and (word != "kinds" or value in (*WHAT, EVERYBODY))
 
 
-def check(policy, arguments):
-    """Raise Forbidden where nothing may be recorded of the process with the command line `arguments`."""
-    for name in _names_of_user() if policy.users else ():
+def check(policy, arguments, owner=None):
+    """Raise Forbidden where nothing may be recorded of the process with the command line `arguments`. It is ours, or
+    that of `owner`: the numbers of its users, and of its groups."""
+    for name in _names_of_user(*(owner or _ourselves())) if policy.users else ():
         if name in policy.users:
             raise Forbidden(f"forbidden by {policy.users[name]}: users = {name}")
     programs = _names_of_program(arguments) if policy.programs else ()
@@ -90,18 +91,22 @@ def check(policy, arguments):
         raise Forbidden(f"forbidden by {policy.kinds[EVERYBODY]}: kinds = *")
 
 
-def _names_of_user():
+def _ourselves():
+    return {os.getuid(), os.geteuid()}, {os.getgid(), os.getegid(), *os.getgroups()}
+
+
+def _names_of_user(users, groups):
     import grp
     import pwd
 
     yield EVERYBODY
-    for number in {os.getuid(), os.geteuid()}:
+    for number in users:
         yield str(number)
         try:
             yield pwd.getpwuid(number).pw_name
         except (KeyError, OSError):
             pass  # it has none
-    for number in {os.getgid(), os.getegid(), *os.getgroups()}:
+    for number in groups:
         yield f"@{number}"
         try:
             yield f"@{grp.getgrgid(number).gr_name}"

@@ -267,8 +267,8 @@ class Settings:
         parse_kinds,
         form="all|KIND[=LEVEL],...",
         default="all",
-        meaning="which kinds of calls to record (db, screen, file, net, process, sync, gil, sleep, logic, import),"
-        " and how: time, count (count without timing) or off. all is every kind but import; others may follow"
+        meaning="which kinds of calls to record (db, screen, file, net, process, sync, gil, sleep, logic, system,"
+        " import), and how: time, count (count without timing) or off. all is every kind but import; others may follow"
         " (all,import). Calls that start processes are always recorded, because child processes are followed by them",
     )
     levels: dict[str, str] = setting(

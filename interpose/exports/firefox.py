@@ -28,7 +28,7 @@ MARKERS = ("data", "name", "startTime", "endTime", "phase", "category")
 _COLOURS = ("blue", "brown", "green", "purple", "magenta", "red", "orange", "darkgrey", "transparent", "lightblue")
 CATEGORIES = [
     {"name": name, "color": colour, "subcategories": ["Other"]}
-    for name, colour in zip(("Other", *EVERY), ("grey", *_COLOURS, "yellow"), strict=True)
+    for name, colour in zip(("Other", *EVERY), ("grey", *_COLOURS, "lightred", "yellow"), strict=True)
 ]
 _OF_KIND = {kind: place for place, kind in enumerate(EVERY, 1)}
 

@@ -27,7 +27,9 @@ INSTRUMENTATION = (*CONFIG, "interpose", "interpose.library", "interpose.instrum
 CAPTURE = (*INSTRUMENTATION, "interpose.boot", "interpose.capture")
 ANALYSIS = (*STORAGE, "interpose.analysis", "interpose.legacy")
 REPORTS = (*ANALYSIS, "interpose.reports")
-OUTSIDE = tuple(f"interpose.{each}" for each in ("attach", "cli", "monitor", "profiler", "pytest", "view"))
+OUTSIDE = tuple(
+    f"interpose.{each}" for each in ("attach", "cli", "kernel_view", "monitor", "profiler", "pytest", "view")
+)
 EXPORTS = (*REPORTS, "interpose.__version__", "interpose.exports")
 EVERYTHING = (*CAPTURE, *EXPORTS, *OUTSIDE)
 NOT_IN_THE_PROGRAM = tuple(f"interpose.{each}" for each in ("analysis", "attach", "cli", "exports", "reports", "view"))
@@ -59,6 +61,7 @@ MAY_IMPORT = {
     "interpose/monitor.py": (*ANALYSIS, "interpose.profiler"),
     "interpose/profiler.py": (*ANALYSIS, "interpose.memory_limit", "interpose.timing"),
     "interpose/memory_limit.py": (),
+    "interpose/kernel_view.py": (*STORAGE, "interpose.__version__", "interpose.timing"),
     "interpose/ipython.py": (*CAPTURE, *REPORTS),
     "interpose/pytest": (*CAPTURE, *REPORTS, "interpose.pytest"),
     "interpose/cli": EVERYTHING,
@@ -323,6 +326,7 @@ C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "coverage": ("core", "cpython"),
     "heap": ("core", "cpython"),
     "sampler": ("core",),
+    "kernel": ("core", "sampler"),
     "program": ("core", "hooks", "native"),
 }
 LINES_AT_MOST = 10  # of code, of a function in a header

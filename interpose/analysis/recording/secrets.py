@@ -182,7 +182,7 @@ SORTS: dict[str, Callable[[Experiment], Iterable[str]]] = {
     "programs": _programs,
     "requests and transactions": _details("logic"),
     "modules": _details("import"),
-    "terminals, locks": _details("screen", "sync", "gil", "sleep", "idle"),
+    "terminals, locks": _details("screen", "sync", "gil", "sleep", "idle", "system"),
     "command line": _arguments,
     "settings": _settings,
     "labels, warnings": _said,

@@ -29,11 +29,11 @@ from interpose.analysis.transactions.tracking import (
 )
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
-from interpose.kinds import KINDS, ON_REQUEST
+from interpose.kinds import KINDS, OF_KERNEL, ON_REQUEST
 
 LOGIC = "logic"
 OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
-SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, *ON_REQUEST))  # and any other kinds
+SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, OF_KERNEL, *ON_REQUEST))  # and any other kinds
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
 _ONE_OF_MANY = re.compile(r"\d+|[0-9a-fA-F]{8,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

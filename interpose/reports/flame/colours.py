@@ -21,6 +21,7 @@ BY_KIND = {
     "sleep": "#c3cad2",
     "idle": "#e3e7eb",
     "logic": "#a6dfb9",
+    "system": "#cfc6b8",
     "import": "#d9e29a",
     "other": "#d8d3cb",
 }

@@ -1,8 +1,8 @@
 // The time-line: a lane for each thread, drawn on a canvas, and above it how many threads were in each kind of call.
 "use strict";
 
-const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "import",
-  "running", "processor", "unexplained"];
+const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "system",
+  "import", "running", "processor", "unexplained"];
 // What the legend and the tips call a kind whose own name says too little.
 const TITLES = { gil: "interpreter lock", running: "code running", processor: "waiting for a processor",
   unexplained: "unexplained wait" };

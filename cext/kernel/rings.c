@@ -1,0 +1,357 @@
+#define _GNU_SOURCE
+#include "kernel/rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- the kernel's records; the fields are those of sample_type and sample_id_all below */
+
+struct identity {
+    uint32_t pid, tid;
+    uint64_t time_ns;
+};
+
+struct tracepoint_record {
+    struct perf_event_header head;
+    struct identity of;
+    uint32_t raw_bytes;
+    uint16_t type; /* the raw data: its head, and what the tracepoint has */
+    uint8_t flags, preempted;
+    int32_t common_pid;
+    int64_t number;
+    uint64_t argument[6]; /* or the result alone */
+} __attribute__((packed));
+
+struct task_record { /* PERF_RECORD_FORK, PERF_RECORD_EXIT */
+    struct perf_event_header head;
+    uint32_t pid, parent_pid, tid, parent_tid;
+    uint64_t time_ns;
+    struct identity of;
+};
+
+struct name_record { /* PERF_RECORD_COMM; the name takes a multiple of eight bytes, and the identity is behind it */
+    struct perf_event_header head;
+    uint32_t pid, tid;
+    char name[NAME_BYTES];
+};
+
+struct map_record { /* PERF_RECORD_MMAP; the path takes a multiple of eight bytes, and the identity is behind it */
+    struct perf_event_header head;
+    uint32_t pid, tid;
+    uint64_t address, bytes, offset;
+    char path[PATH_BYTES];
+};
+
+struct lost_record {
+    struct perf_event_header head;
+    uint64_t id, lost;
+    struct identity of;
+};
+
+union record {
+    struct perf_event_header head;
+    struct tracepoint_record tracepoint;
+    struct task_record task;
+    struct name_record name;
+    struct map_record map;
+    struct lost_record lost;
+    char bytes[PATH_BYTES + 128];
+};
+
+/* --- the events */
+
+static struct perf_event_attr described(uint32_t type, uint64_t config)
+{
+    return (struct perf_event_attr){
+        .type = type,
+        .size = sizeof(struct perf_event_attr),
+        .config = config,
+        .sample_period = 1,
+        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+    };
+}
+
+static int open_event(struct perf_event_attr *event, pid_t tid, int processor)
+{
+    return (int)syscall(SYS_perf_event_open, event, tid, processor, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int keep(struct rings *rings, int file)
+{
+    if (rings->count == rings->room) {
+        size_t room = rings->room ? 2 * rings->room : 64;
+        int *files = realloc(rings->files, room * sizeof *files);
+        if (!files) {
+            close(file);
+            return ENOMEM;
+        }
+        rings->files = files;
+        rings->room = room;
+    }
+    rings->files[rings->count++] = file;
+    return 0;
+}
+
+/* --- the rings */
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct perf_event_mmap_page *page_of(const struct kernel_ring *ring)
+{
+    return ring->page;
+}
+
+/* An event that counts nothing owns it: threads come and go. */
+static int open_ring(struct rings *rings, unsigned processor)
+{
+    struct perf_event_attr event = described(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY);
+    int file = open_event(&event, -1, (int)processor);
+    rings->ring[processor].owner = -1;
+    if (file < 0)
+        return errno == ENODEV ? 0 : errno; /* it is switched off */
+    int failed = keep(rings, file);
+    if (failed)
+        return failed;
+    void *page = mmap(NULL, page_bytes() + rings->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (page == MAP_FAILED)
+        return errno;
+    rings->ring[processor].page = page;
+    rings->ring[processor].owner = file;
+    return 0;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows)
+{
+    long processors = sysconf(_SC_NPROCESSORS_CONF);
+    memset(rings, 0, sizeof *rings);
+    rings->tracepoints = tracepoints;
+    rings->bytes = bytes;
+    rings->follows = follows;
+    rings->processors = processors > 0 ? (unsigned)processors : 1;
+    rings->ring = calloc(rings->processors, sizeof *rings->ring);
+    int failed = rings->ring ? 0 : ENOMEM;
+    for (unsigned processor = 0; !failed && processor < rings->processors; processor++)
+        failed = open_ring(rings, processor);
+    rings->looked_ns = now_ns();
+    if (failed)
+        rings_end(rings);
+    return failed;
+}
+
+void rings_end(struct rings *rings)
+{
+    for (unsigned processor = 0; rings->ring && processor < rings->processors; processor++)
+        if (rings->ring[processor].page)
+            munmap(rings->ring[processor].page, page_bytes() + rings->bytes);
+    for (size_t place = 0; place < rings->count; place++)
+        close(rings->files[place]);
+    free(rings->ring);
+    free(rings->files);
+    memset(rings, 0, sizeof *rings);
+}
+
+/* --- who is watched */
+
+static int add_event(struct rings *rings, struct perf_event_attr *event, pid_t tid, unsigned processor)
+{
+    int file = open_event(event, tid, (int)processor);
+    int failed = file < 0 ? errno : keep(rings, file);
+    if (!failed && ioctl(file, PERF_EVENT_IOC_SET_OUTPUT, rings->ring[processor].owner))
+        failed = errno;
+    return failed;
+}
+
+int rings_add(struct rings *rings, pid_t tid, bool at_exec)
+{
+    struct perf_event_attr exit = described(PERF_TYPE_TRACEPOINT, rings->tracepoints.exit);
+    exit.inherit = 1;
+    exit.inherit_thread = !rings->follows && !at_exec; /* a child is to become it */
+    exit.disabled = exit.enable_on_exec = at_exec;
+    struct perf_event_attr enter = exit;
+    enter.config = rings->tracepoints.enter;
+    enter.context_switch = enter.task = enter.comm = enter.comm_exec = enter.mmap = 1;
+    int failed = 0;
+    for (unsigned processor = 0; !failed && processor < rings->processors; processor++) {
+        if (rings->ring[processor].owner < 0)
+            continue;
+        failed = add_event(rings, &enter, tid, processor);
+        failed = failed ? failed : add_event(rings, &exit, tid, processor);
+    }
+    return failed;
+}
+
+/* --- what the kernel wrote */
+
+static void copy_from(const struct rings *rings, const struct kernel_ring *ring, uint64_t from, void *into, size_t bytes)
+{
+    const char *first = (const char *)ring->page + page_bytes();
+    size_t place = from & (rings->bytes - 1), left = rings->bytes - place;
+    size_t before_end = bytes < left ? bytes : left;
+    memcpy(into, first + place, before_end);
+    memcpy((char *)into + before_end, first, bytes - before_end);
+}
+
+/* When the record at `from` was made: behind all others, the time stands last; in a sample, behind pid and tid. */
+static uint64_t time_at(const struct rings *rings, const struct kernel_ring *ring)
+{
+    struct perf_event_header head;
+    uint64_t time_ns;
+    copy_from(rings, ring, ring->from, &head, sizeof head);
+    size_t place = head.type == PERF_RECORD_SAMPLE ? sizeof head + sizeof(uint64_t) : head.size - sizeof time_ns;
+    copy_from(rings, ring, ring->from + place, &time_ns, sizeof time_ns);
+    return time_ns;
+}
+
+static void find_next(const struct rings *rings, struct kernel_ring *ring)
+{
+    ring->next_ns = ring->from < ring->end ? time_at(rings, ring) : UINT64_MAX;
+}
+
+void rings_look(struct rings *rings, bool is_last)
+{
+    rings->until_ns = is_last ? UINT64_MAX : rings->looked_ns;
+    rings->looked_ns = now_ns();
+    for (unsigned processor = 0; processor < rings->processors; processor++) {
+        struct kernel_ring *ring = &rings->ring[processor];
+        if (ring->page)
+            ring->end = __atomic_load_n(&page_of(ring)->data_head, __ATOMIC_ACQUIRE);
+        find_next(rings, ring);
+    }
+}
+
+static struct kernel_ring *first_of(const struct rings *rings)
+{
+    struct kernel_ring *first = NULL;
+    uint64_t first_ns = rings->until_ns;
+    for (unsigned processor = 0; processor < rings->processors; processor++) {
+        if (rings->ring[processor].next_ns < first_ns) {
+            first = &rings->ring[processor];
+            first_ns = first->next_ns;
+        }
+    }
+    return first;
+}
+
+static void take_record(const struct rings *rings, struct kernel_ring *ring, union record *record)
+{
+    copy_from(rings, ring, ring->from, &record->head, sizeof record->head);
+    size_t bytes = record->head.size < sizeof *record ? record->head.size : sizeof *record;
+    copy_from(rings, ring, ring->from, record, bytes);
+    ring->from += record->head.size ? record->head.size : ring->end - ring->from;
+    __atomic_store_n(&page_of(ring)->data_tail, ring->from, __ATOMIC_RELEASE);
+    find_next(rings, ring);
+}
+
+/* --- records as notes */
+
+static void note_sample(const struct rings *rings, const struct tracepoint_record *record, struct note *note)
+{
+    bool enters = record->type == rings->tracepoints.enter;
+    note->kind = enters ? NOTE_ENTER : NOTE_EXIT;
+    note->number = record->number;
+    note->result = (int64_t)record->argument[0];
+    for (unsigned place = 0; enters && place < ARGUMENTS; place++)
+        note->argument[place] = record->argument[place];
+}
+
+static void note_task(const struct task_record *record, struct note *note)
+{
+    note->kind = record->head.type == PERF_RECORD_FORK ? NOTE_BEGINS : NOTE_ENDS;
+    note->pid = record->pid;
+    note->tid = record->tid;
+    note->parent = record->parent_pid;
+}
+
+static void note_name(const struct name_record *record, struct note *note)
+{
+    note->kind = NOTE_BECOMES;
+    note->pid = record->pid;
+    note->tid = record->tid;
+    memcpy(note->name, record->name, sizeof note->name - 1);
+}
+
+static void note_map(struct rings *rings, const struct map_record *record, struct note *note)
+{
+    size_t before = offsetof(struct map_record, path), after = sizeof(struct identity);
+    size_t room = record->head.size > before + after ? record->head.size - before - after : 0;
+    size_t bytes = room < sizeof rings->path ? room : sizeof rings->path - 1;
+    memcpy(rings->path, record->path, bytes);
+    rings->path[bytes] = 0;
+    note->kind = NOTE_MAPS;
+    note->path = rings->path;
+}
+
+static bool is_known(struct rings *rings, const union record *record, struct note *note)
+{
+    unsigned misc = record->head.misc;
+    switch (record->head.type) {
+    case PERF_RECORD_SAMPLE:
+        note_sample(rings, &record->tracepoint, note);
+        return true;
+    case PERF_RECORD_SWITCH:
+        note->kind = !(misc & PERF_RECORD_MISC_SWITCH_OUT) ? NOTE_IN : misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? NOTE_TAKEN : NOTE_OUT;
+        return true;
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        note_task(&record->task, note);
+        return true;
+    case PERF_RECORD_COMM:
+        note_name(&record->name, note);
+        return misc & PERF_RECORD_MISC_COMM_EXEC;
+    case PERF_RECORD_MMAP:
+        note_map(rings, &record->map, note);
+        return *note->path == '/';
+    case PERF_RECORD_LOST:
+        note->kind = NOTE_LOST;
+        note->result = (int64_t)record->lost.lost;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Who it is of stands in front in a sample, and else last, before the time. */
+static struct identity identity_of(const union record *record)
+{
+    struct identity found = {0};
+    size_t at = record->head.type == PERF_RECORD_SAMPLE ? sizeof record->head : record->head.size - sizeof found;
+    if (record->head.size >= sizeof record->head + sizeof found && at + sizeof found <= sizeof *record)
+        memcpy(&found, record->bytes + at, sizeof found);
+    return found;
+}
+
+bool rings_next(struct rings *rings, struct note *note)
+{
+    struct kernel_ring *ring;
+    while ((ring = first_of(rings))) {
+        union record record;
+        uint64_t time_ns = ring->next_ns;
+        take_record(rings, ring, &record);
+        struct identity of = identity_of(&record);
+        *note = (struct note){.pid = of.pid, .tid = of.tid, .time_ns = time_ns};
+        if (is_known(rings, &record, note))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,94 @@
+/* The processes that are watched, and their threads: notes of the kernel (kernel/rings.h) become events.
+
+   A thread's CPU time is what passed between its switches. Where nothing is known of it yet it is taken for running until the next
+   note says otherwise. Where notes were lost, it gets what the kernel has counted for it meanwhile. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/kernel_files.h"
+#include "kernel/known_descriptors.h"
+#include "kernel/rings.h"
+#include "sampler/numbers.h"
+
+enum thread_state { UNSURE, RUNS, READY, WAITS };
+
+enum { STATUS_UNKNOWN = -1, NO_CALL = -1 };
+
+struct watched_thread {
+    struct watched_thread *next;
+    uint32_t tid, number;
+    struct watched_process *process;
+    enum thread_state state;
+    uint64_t last_ns, cpu_ns;
+    uint64_t cpu_before_ns;             /* the kernel's own figure when it began to be watched */
+    uint64_t corrected_ns, correct_ns;  /* at which time what that figure says is to be taken over, and it; 0: never */
+    int64_t in_call; /* the system call that it is in, or -1 */
+    int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
+    uint64_t found_ns;
+    bool is_recorded; /* it is of a kind that is */
+    uint64_t argument[ARGUMENTS]; /* of it */
+    uint32_t calls;
+    struct held_block *block;
+    struct thread_record record;
+};
+
+struct watched_process {
+    struct watched_process *next;
+    uint32_t pid, parent;
+    uint32_t numbers; /* of its threads so far */
+    uint32_t stack;   /* that of its calls: the program that it is */
+    bool is_placed, has_ended;
+    int status; /* as it said itself when it ended, or STATUS_UNKNOWN */
+    uint64_t begun_ns, end_ns, cpu_ns, delay_ns;
+    uint64_t lost; /* notes of anybody while it ran */
+    char name[NAME_BYTES]; /* of the program that it became */
+    char *path;            /* of that, once it has mapped it; NULL until then */
+    bool is_new;           /* the next file with code that it maps is the program */
+    struct watched_thread *threads; /* that live */
+    struct kernel_files files;
+    struct kernel_texts texts;
+    struct known_descriptors descriptors;
+};
+
+/* What somebody else has to do before the next note is taken. */
+enum wanted {
+    NOTHING,
+    PLACE,   /* a process is new: it has no files */
+    PROGRAM, /* one has become another program */
+    END,     /* one has ended */
+};
+
+struct watched {
+    uint32_t kinds; /* that are recorded: a bit for each */
+    struct watched_process *processes;
+    struct numbers threads; /* their addresses in `thread`, from 1 on, by tid */
+    struct watched_thread **thread;
+    uint32_t room, used;
+};
+
+/* Take a note; `process` is the one that something has to be done about. */
+enum wanted watched_take(struct watched *watched, const struct note *note, struct watched_process **process);
+
+struct watched_process *watched_process_of(const struct watched *watched, uint32_t pid);
+
+/* A process is watched from now on, with this thread; NULL if there is no room. */
+struct watched_process *watched_begin(struct watched *watched, uint32_t pid, uint32_t parent, uint64_t time_ns);
+struct watched_thread *watched_thread_begin(struct watched *watched, struct watched_process *process, uint32_t tid,
+                                            enum thread_state state, uint64_t time_ns);
+
+/* The thread ran before it began to be watched. */
+void watched_thread_was_there(struct watched_thread *thread);
+
+/* The thread was found waiting in this call, of which nothing more is known than what the note says. */
+void watched_thread_found(struct watched_thread *thread, const struct note *note);
+
+/* Write what is not written yet. */
+void watched_write(struct watched *watched);
+
+/* The process is no longer watched: it has ended, or watching ends at `now_ns`. */
+void watched_leave(struct watched *watched, struct watched_process *process, uint64_t now_ns);
+
+/* Forget it and what is known of it. */
+void watched_forget(struct watched *watched, struct watched_process *process);

@@ -1,0 +1,95 @@
+"""Writes what is known at once of a process that is recorded from outside: documents, names, samples of what it used.
+
+Events and threads are written by whoever watches it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from interpose.experiments.format.records import Overview, SiteRecord, StackRecord
+from interpose.experiments.format.written_tables import records_file, strings_file
+from interpose.experiments.maintenance.drain import Drain
+from interpose.experiments.metadata import describe, names
+from interpose.experiments.metadata.log import Log, read_log
+from interpose.experiments.metadata.map import Intrinsic, map_document
+from interpose.experiments.model.files import Damages
+
+
+@dataclass
+class Tables:
+    """What is numbered of a process, each list from 1 on: strings in UTF-8, places in its code, stacks, samples."""
+
+    strings: list[bytes] = field(default_factory=list)
+    sites: list[SiteRecord] = field(default_factory=list)
+    stacks: list[StackRecord] = field(default_factory=list)
+    overview: list[Overview] = field(default_factory=list)
+
+
+class Observed:
+    """The experiment of a process in a `directory` that was made for it; `head` is its log up to the command, as
+    `describe.head` makes it, and `process` what is said of the process. Raises OSError."""
+
+    def __init__(
+        self, directory: str, head: str, process: Mapping[str, object], intrinsics: Iterable[Intrinsic]
+    ) -> None:
+        self.directory = directory
+        self._identity = _identity_of(directory)
+        self._head = head
+        self._command: list[str] = []
+        self._events = [describe.element("process", 1, **process)]
+        self._replace(names.MAP, map_document(intrinsics))
+        self._write_log()
+        self._described: Log = read_log(os.path.join(directory, names.LOG), names.LOG, Damages())
+
+    def write(self, tables: Tables) -> None:
+        """Write all that is numbered, in place of what was there. Raises OSError."""
+        log = self._described
+        assert log.head is not None
+        of_records: dict[str, list[Any]] = {"sites": tables.sites, "stacks": tables.stacks, "overview": tables.overview}
+        self._replace("strings", strings_file(log.version, log.head, log.data["strings"], tables.strings))
+        for name, records in of_records.items():
+            self._replace(name, records_file(log.version, log.head, log.data[name], records))
+
+    def name(self, executable: str, cwd: str) -> None:
+        """Say in the log which program it is now. Raises OSError."""
+        self._command = [describe.opening("command", 1, executable=executable, cwd=cwd), "  </command>"]
+        self._write_log()
+
+    def note(self, kind: str, **attributes: object) -> None:
+        """Add an event of the run to the log. Raises OSError."""
+        self._events.append(describe.element("event", 1, kind=kind, **attributes))
+        self._write_log()
+
+    def compress(self) -> None:
+        """Compress the events, when nobody writes any longer. Raises OSError, ExperimentError."""
+        data = self._described.data
+        drain = Drain(self.directory, os.path.basename(self.directory), data["events"], data["events.zst"])
+        with drain:
+            for waiting in [*drain.full(), *drain.rest()]:
+                drain.move(waiting, give=False)
+            drain.empty()
+
+    def _write_log(self) -> None:
+        text = "\n".join([*self._command, *self._events, "</experiment>", ""])
+        self._replace(names.LOG, f"{self._head}{text}".encode("utf-8", "replace"))
+
+    def _replace(self, name: str, data: bytes) -> None:
+        """Who reads meanwhile finds the old file or the new one. What took our directory's place is not touched."""
+        if _identity_of(self.directory) != self._identity:
+            raise FileNotFoundError(errno.ENOENT, "its experiment was removed", self.directory)
+        path, mode = os.path.join(self.directory, name), names.file_mode(self.directory)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(f"{path}.new", flags, mode), "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(data)
+        os.rename(f"{path}.new", path)
+
+
+def _identity_of(directory: str) -> tuple[int, int]:
+    found = os.stat(directory, follow_symlinks=False)
+    return found.st_dev, found.st_ino

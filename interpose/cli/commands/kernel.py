@@ -1,0 +1,248 @@
+"""`interpose kernel`: record the system calls of processes as the kernel sees them, whatever these are written in."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import resource
+import shlex
+import signal
+import time
+
+from interpose.cli.commands.run import check_patterns
+from interpose.cli.messages import say
+from interpose.cli.output import positive
+from interpose.cli.running import child, starting
+from interpose.cli.running.experiment import make_experiment, place_of
+from interpose.cli.running.watched_processes import Permitted
+from interpose.cli.times import duration_ns
+from interpose.config import levels, policy, precedence, schema
+from interpose.config.schema import Settings
+from interpose.errors import InterposeError, UsageError
+from interpose.experiments.metadata import names
+from interpose.kernel_view import KernelView, Wanted
+from interpose.kinds import EVERY, IDLE
+
+NAME = "kernel"
+HELP = "record the system calls of processes in any language (root)"
+EXAMPLE = "interpose kernel -p 4711 --for 10s"
+USAGE = "interpose kernel [options] (-p PID [-p PID ...] | [--] COMMAND [arguments of the program])"
+DESCRIPTION = """\
+Record the system calls of a program, or of running processes, in any language, as the kernel sees them: nothing is
+loaded into them, and they need not be restarted. What they start is recorded as well. The experiment is called
+ktest.1.er; with -p there is one for each PID. It needs root, or CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends it; the
+processes go on."""
+NAMED = "ktest"
+LOOK_EVERY_S = 0.01
+USED = ("dir", "name", "kinds", "arguments", "redact", "group_reads", "follow")
+
+
+class CannotWatch(InterposeError):
+    """The kernel does not let us watch, or a process cannot be watched."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options and the program."""
+    parser.usage = USAGE
+    parser.description = DESCRIPTION
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "-p", dest="pids", metavar="PID", type=positive, action="append", default=[], help="record this running process"
+    )
+    parser.add_argument("--for", dest="duration", metavar="DURATION", help="record this long (30s, 10m, 1h)")
+    parser.add_argument(
+        "-o",
+        dest="experiment",
+        metavar="PATH.er",
+        help="path of the experiment; if NAME.N.er exists, the next number is used",
+    )
+    group = parser.add_argument_group("settings", "Each of them is also an environment variable: docs/settings.md.")
+    for setting in schema.SETTINGS:
+        if setting.name in USED:
+            meaning = setting.meaning.replace("%", "%%")
+            group.add_argument(*setting.options, dest=setting.name, metavar=setting.form, default=None, help=meaning)
+    parser.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record until the program, or each of the processes, has ended, or the time is over, or Ctrl-C."""
+    words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    if bool(words) == bool(arguments.pids):
+        raise UsageError(f"a command or -p PID is needed, and not both: {USAGE}")
+    end_ns = _end_ns(arguments.duration)
+    in_force = settings_in_force(arguments)
+    try:
+        permitted = Permitted()
+    except policy.Forbidden as why:
+        raise CannotWatch(str(why)) from None
+    recording = _Recording(_view(_wanted(in_force, permitted)), end_ns)
+    return (
+        _run_program(recording, words, in_force)
+        if words
+        else _watch_all(recording, arguments.pids, in_force, permitted)
+    )
+
+
+def settings_in_force(arguments: argparse.Namespace) -> Settings:
+    """The settings that are used. Raises SettingError."""
+    options = {setting.key: getattr(arguments, setting.name, None) for setting in schema.SETTINGS}
+    if arguments.experiment is not None:
+        options.update(place_of(arguments.experiment, "-o"))
+    found = precedence.in_force(os.environ, options)
+    if found.origins["INTERPOSE_NAME"] == "default":
+        found = precedence.in_force(os.environ, options | {"name": NAMED})
+    if found.follow not in ("on", "off"):
+        raise UsageError(f"{found.said['INTERPOSE_FOLLOW']}: the kernel's view follows all (on) or none (off)")
+    check_patterns(found)
+    return found
+
+
+def _end_ns(duration: str | None) -> int | None:
+    for_ns = None if duration is None else duration_ns(duration)
+    if duration is not None and not for_ns:
+        raise UsageError(f"--for {duration}: is not a duration like 30s, 10m or 1h")
+    return None if for_ns is None else time.monotonic_ns() + for_ns
+
+
+def _wanted(in_force: Settings, permitted: Permitted) -> Wanted:
+    from interpose.timing import shims
+
+    def redacted(text: str) -> str:
+        return os.fsdecode(shims.redacted(os.fsencode(text)))
+
+    off = {kind for kind, level in (in_force.kinds or {}).items() if level == levels.OFF}
+    kinds = [kind for kind in EVERY if kind not in off | permitted.forbidden_kinds]
+    return Wanted(
+        settings={**in_force.texts, "INTERPOSE": "calls", "INTERPOSE_REDACT": "on" if in_force.redact else "off"},
+        kinds=[kind for kind in kinds if kind != IDLE or "net" in kinds],
+        follows=in_force.follow == "on",
+        keeps_paths=in_force.arguments.get("file", 0) in (0, levels.KEPT.index("whole")),
+        redacted=redacted if in_force.redact else str,
+        why_not=permitted.why_not,
+    )
+
+
+def _view(wanted: Wanted) -> KernelView:
+    try:
+        return KernelView(wanted)
+    except OSError as error:
+        raise CannotWatch(why_not(error.errno or 0)) from None
+
+
+def why_not(error: int) -> str:
+    """Why system calls cannot be watched here, by the error's number, and what helps."""
+    if error in (errno.EACCES, errno.EPERM):
+        return "the kernel lets only root watch system calls (sudo interpose kernel …)"
+    if error == errno.ENOENT:
+        return (
+            "the kernel has no tracepoints of system calls, or they cannot be read:"
+            " mount -t tracefs nodev /sys/kernel/tracing"
+        )
+    if error == errno.EMFILE:
+        return "too many files are needed, two for each thread and processor: ulimit -n raises the limit"
+    return f"the kernel does not let us watch system calls: {os.strerror(error)}"
+
+
+class _Recording:
+    """What looks at the processes while they run."""
+
+    signals: frozenset[signal.Signals] = frozenset()
+
+    def __init__(self, view: KernelView, end_ns: int | None) -> None:
+        self.view = view
+        self._end_ns = end_ns
+        self._is_closed = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over, or nobody is left."""
+        return self.view.has_nobody or (self._end_ns is not None and time.monotonic_ns() >= self._end_ns)
+
+    def signalled(self, number: signal.Signals) -> None:
+        """No signal is for us."""
+
+    def attend(self) -> float | None:
+        """Look; returns after how many seconds to look again."""
+        if self._is_closed:
+            return None
+        self.view.look()
+        if self._end_ns is not None and time.monotonic_ns() >= self._end_ns:
+            self.close()
+        return LOOK_EVERY_S
+
+    def close(self, ended: child.Ended | None = None) -> None:
+        """Take leave of the processes, and say what failed."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.view.close({ended.pid: ended.returncode} if ended else {})
+        for failure in self.view.failures[:3]:
+            say(failure)
+
+
+def _run_program(recording: _Recording, words: list[str], in_force: Settings) -> int:
+    experiment = make_experiment(in_force)
+    try:
+        recording.view.watch_child(experiment)
+        ended = child.run(words, dict(os.environ), [recording])
+    except OSError as error:
+        recording.close()
+        names.remove_empty(experiment)
+        if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError) and error.filename:
+            raise starting.not_started(words, error) from None
+        raise CannotWatch(why_not(error.errno or 0)) from None
+    recording.close(ended)
+    if not names.is_recorded(experiment):
+        names.remove_empty(experiment)
+    return child.end_as(ended.returncode)
+
+
+def _raise_limit_of_files() -> None:
+    """As far as we may: two files are needed for each thread and processor."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _watch_all(recording: _Recording, pids: list[int], in_force: Settings, permitted: Permitted) -> int:
+    made: list[str] = []
+    _raise_limit_of_files()
+    try:
+        for pid in dict.fromkeys(pids):
+            made.append(_watch(recording.view, pid, in_force, permitted))
+        _look_on(recording)
+    finally:
+        recording.close()
+        kept = [path for path in made if names.is_recorded(path)]
+    shown = " ".join(shlex.quote(os.path.relpath(path)) for path in kept)
+    print(f" next: interpose report {shown}")
+    return 0
+
+
+def _watch(view: KernelView, pid: int, in_force: Settings, permitted: Permitted) -> str:
+    if why := permitted.why_not(pid):
+        raise CannotWatch(f"{pid}: {why}")
+    if pid == os.getpid():
+        raise UsageError(f"-p {pid}: that is this command itself")
+    if not os.path.exists(f"/proc/{pid}"):
+        raise CannotWatch(f"-p {pid}: there is no such process")
+    experiment = make_experiment(in_force)
+    try:
+        view.watch(pid, experiment)
+    except OSError as error:
+        names.remove_empty(experiment)
+        gone = error.errno == errno.ESRCH
+        raise CannotWatch(f"-p {pid}: there is no such process" if gone else why_not(error.errno or 0)) from None
+    print(f"{experiment}   the system calls of process {pid} are recorded (Ctrl-C ends it)")
+    return experiment
+
+
+def _look_on(recording: _Recording) -> None:
+    """Until it is over, or somebody wants it to end."""
+    ends = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+    try:
+        while not recording.is_over and child.next_signal(ends, [LOOK_EVERY_S]) is None:
+            recording.attend()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,289 @@
+"""The kernel's view of processes: their system calls, recorded from outside, become experiments like others.
+
+A chosen process is a founder, and what it starts are its descendants: `_c1`, and `_c1_c1` of what that starts. Events
+and threads are written from C (cext/kernel) while the processes run; the rest is written here, as each of them begins
+and ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from interpose import __version__
+from interpose.errors import ExperimentError
+from interpose.experiments.format.records import Overview, SiteRecord, StackRecord
+from interpose.experiments.maintenance.observed import Observed, Tables
+from interpose.experiments.metadata import describe, names
+from interpose.experiments.metadata.map import Intrinsic
+from interpose.kinds import EVERY, OF_KERNEL
+from interpose.timing import kernel, shims
+
+BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
+WRITES_EVERY_S = 1.0
+UNLISTED = "other"  # what a call is called that the list does not have
+UNKNOWN = "?"
+ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is recorded: the settings as they were said; the kinds of calls; whether the processes that a watched one
+    starts are followed, and whether paths are kept; what may be written of a text; and why a process must not be
+    recorded, which is asked again when it becomes another program."""
+
+    settings: Mapping[str, str]
+    kinds: Sequence[str] = EVERY
+    follows: bool = True
+    keeps_paths: bool = True
+    redacted: Callable[[str], str] = str
+    why_not: Callable[[int], str] = lambda pid: ""
+
+
+class KernelView:
+    """Watches processes until it is closed. Raises OSError where the kernel does not let us."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.cost_ns = kernel.cost()
+        self.failures: list[str] = []
+        self._view = kernel.View(wanted.follows, sum(1 << EVERY.index(kind) for kind in wanted.kinds))
+        self._recorded: dict[int, _Recorded] = {}
+        self._ended: list[_Recorded] = []
+        self._gone: set[int] = set()  # processes that had ended when it was looked last
+        self._expected: str | None = None  # the experiment of the program that a child becomes
+        self._written_s = time.monotonic()
+
+    def watch(self, pid: int, directory: str) -> None:
+        """Record the process `pid`, from now on, in the experiment that was made for it. Raises OSError."""
+        process = self._view.watch(pid)
+        try:
+            self._recorded[pid] = _Recorded(self, process, directory, directory, "")
+        except OSError:
+            self._view.forget(process)
+            raise
+
+    def watch_child(self, directory: str) -> None:
+        """Record the next child of the calling thread, from the program on that it becomes. Raises OSError."""
+        self._view.watch_child()
+        self._expected = directory
+
+    @property
+    def has_nobody(self) -> bool:
+        """Whether all processes have ended."""
+        return not self._recorded and self._expected is None
+
+    def look(self, is_last: bool = False) -> None:
+        """Take what has happened."""
+        self._view.look(is_last)
+        while found := self._view.next():
+            what, process = found
+            if what == "place":
+                self._begin(process)
+            elif recorded := self._recorded.get(process.pid):
+                self._continue(recorded, what)
+            elif what == "end":
+                self._view.forget(process)
+        if time.monotonic() > self._written_s + WRITES_EVERY_S:
+            self._end_the_gone()
+            self._write()
+
+    def close(self, returncodes: Mapping[int, int] | None = None) -> None:
+        """Take leave of all. `returncodes`: how processes ended that are our children, an exit code or the negative
+        number of a signal."""
+        self.look(is_last=True)
+        for recorded in list(self._recorded.values()):
+            self._end(recorded)
+        self._view.close()
+        for recorded in self._ended:
+            self._try(recorded.pid, partial(recorded.finish, (returncodes or {}).get(recorded.pid)))
+
+    def _begin(self, process: kernel.Watched) -> None:
+        """A process is new: it gets its place. One that nobody knows, or that must not be recorded, gets none."""
+        parent, expected = self._recorded.get(process.parent), self._expected
+        is_wanted = expected is not None if parent is None else self.wanted.follows
+        if not is_wanted or self.wanted.why_not(process.pid):
+            return
+        try:
+            if parent is None:
+                self._expected = None
+                self._recorded[process.pid] = _Recorded(self, process, expected or "", expected or "", "")
+            else:
+                self._recorded[process.pid] = parent.descendant(process)
+        except (OSError, ExperimentError) as error:
+            self._note_failure(process.pid, error)
+
+    def _continue(self, recorded: _Recorded, what: str) -> None:
+        """It has ended, or become another program, which must perhaps not be recorded."""
+        if what == "end" or self.wanted.why_not(recorded.pid):
+            self._end(recorded)
+        else:
+            self._try(recorded.pid, recorded.note_program)
+
+    def _end(self, recorded: _Recorded) -> None:
+        del self._recorded[recorded.pid]
+        self._view.leave(recorded.process)
+        self._try(recorded.pid, recorded.end)
+        self._view.forget(recorded.process)
+        self._ended.append(recorded)
+
+    def _end_the_gone(self) -> None:
+        """Whom the kernel no longer knew at the last look, and whose end was not told by now: that note was lost."""
+        gone = {pid for pid in self._recorded if not os.path.exists(f"/proc/{pid}")}
+        for pid in gone & self._gone:
+            self._recorded[pid].is_gone = True
+            self._view.note_gone(self._recorded[pid].process)
+            self._end(self._recorded[pid])
+        self._gone = gone
+
+    def _write(self) -> None:
+        for recorded in self._recorded.values():
+            self._try(recorded.pid, recorded.write)
+        self._written_s = time.monotonic()
+
+    def _try(self, pid: int, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (OSError, ExperimentError) as error:
+            self._note_failure(pid, error)
+
+    def _note_failure(self, pid: int, error: Exception) -> None:
+        self.failures.append(f"process {pid}: {getattr(error, 'strerror', None) or error}")
+
+
+class _Recorded:
+    """A process with its experiment. Raises OSError."""
+
+    def __init__(self, view: KernelView, process: kernel.Watched, directory: str, founder: str, lineage: str) -> None:
+        self.process, self.pid = process, process.pid
+        self._view, self._founder, self._lineage = view, founder, lineage
+        self._descendants = 0
+        self._has_said_status = False
+        self.is_gone = False  # it has ended, and no note told of it
+        self._tables = Tables()
+        self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
+        process.place(directory)
+        self._sample(BEGINNING)
+        self.note_program()
+
+    def descendant(self, process: kernel.Watched) -> _Recorded:
+        """What it has started. Raises OSError."""
+        self._descendants += 1
+        lineage = f"{self._lineage}_c{self._descendants}"
+        directory = names.lineage_path(self._founder, lineage)
+        names.make_like_above(directory)
+        return _Recorded(self._view, process, directory, self._founder, lineage)
+
+    def note_program(self) -> None:
+        """Its calls come from the program that it is now."""
+        path, redacted = self._path, self._view.wanted.redacted
+        self._observed.name(redacted(path), redacted(self._cwd))
+        file = self.process.add_text(path)
+        function = self.process.add_text(os.path.basename(path))
+        self._tables.sites.append(SiteRecord(file, function, line=0, own=1, collector=0))
+        self._tables.stacks.append(StackRecord(len(self._tables.sites), outer=0))
+        self.process.begin_stack(len(self._tables.stacks))
+        self.write()
+
+    @property
+    def _path(self) -> str:
+        """The path of its program; if it was watched from later on, as the system says now."""
+        if self.process.program:
+            return self.process.program
+        try:
+            return os.readlink(f"/proc/{self.pid}/exe")
+        except OSError:
+            return self._name
+
+    @property
+    def _name(self) -> str:
+        try:
+            with open(f"/proc/{self.pid}/comm", encoding="utf-8", errors="replace") as file:
+                return file.read().strip() or UNKNOWN
+        except OSError:
+            return UNKNOWN
+
+    def write(self) -> None:
+        """Write what is known so far."""
+        wanted = self._view.wanted
+        texts = [text.decode("utf-8", "replace") for text in self.process.texts]
+        known = {number for site in self._tables.sites for number in (site.file, site.function)}
+        kept = [
+            wanted.redacted(text) if wanted.keeps_paths or number in known or text.startswith("<") else UNKNOWN
+            for number, text in enumerate(texts, kernel.FIRST_TEXT)
+        ]
+        self._tables.strings = [text.encode("utf-8", "replace") for text in [*ERRORS, *kept]]
+        self._observed.write(self._tables)
+
+    def end(self) -> None:
+        """It has ended, or is watched no longer."""
+        _, end_ns, _, _ = self.process.times
+        status = self.process.status
+        if lost := self.process.lost:
+            why = f"the kernel lost {lost:,} notes of system calls and thread switches"
+            self._observed.note("missed", time_ns=end_ns, what="calls", why=why)
+        elif self.is_gone:
+            self._observed.note(
+                "missed", time_ns=end_ns, what="calls", why="the kernel lost notes, with those of the end"
+            )
+        if error := self.process.failed:
+            self._observed.note("stopped", time_ns=end_ns, why=os.strerror(error))
+        if not self.process.has_ended:
+            self._observed.note("detached", time_ns=end_ns)
+        elif status is not None:
+            self._observed.note("exit", time_ns=end_ns, status=status)
+            self._has_said_status = True
+        self._sample(END if self._has_said_status else LATER)
+        self._end_ns = end_ns
+        self.write()
+
+    def finish(self, returncode: int | None) -> None:
+        """Say how it ended, if it did not, and compress its events."""
+        if returncode is not None and not self._has_said_status:
+            how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
+            self._observed.note("exit", time_ns=self._end_ns, **how)
+        self._observed.compress()
+
+    def _sample(self, kind: int) -> None:
+        begin_ns, end_ns, cpu_ns, delay_ns = self.process.times
+        values = dict.fromkeys(Overview._fields, 0) | {"kind": kind, "run_delay_ns": delay_ns, "cpu_ns": cpu_ns}
+        values |= {"time_ns": begin_ns if kind == BEGINNING else end_ns, "status": self.process.status or 0}
+        self._tables.overview.append(Overview(**values))
+
+    def _head(self) -> str:
+        call_ns, inside_ns = self._view.cost_ns
+        made: str = describe.head(
+            shims.format_version(),
+            shims.layout(),
+            version=__version__,
+            settings=self._view.wanted.settings,
+            clock=("kernel", "perf events", 0, 1e-9),
+            cost={"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": 0},
+            interposed=(describe.BY_KERNEL, ""),
+            arguments=None,
+            redacted=self._view.wanted.redacted,
+        )
+        return made
+
+    @property
+    def _cwd(self) -> str:
+        try:
+            return os.readlink(f"/proc/{self.pid}/cwd")
+        except OSError:
+            return ""
+
+    def _about(self) -> dict[str, object]:
+        begun_ns = self.process.times[0]
+        time_ns = time.time_ns() - (time.monotonic_ns() - begun_ns)
+        of_kernel = {"pid": self.pid, "ppid": self.process.parent, "start_ns": begun_ns, "time_ns": time_ns}
+        return {**of_kernel, "parent": "", "lineage": self._lineage}
+
+
+def _intrinsics() -> list[Intrinsic]:
+    """The system calls, each as often as its calls may be of different kinds."""
+    listed = [*kernel.system_calls(EVERY), (UNLISTED, [OF_KERNEL])]
+    return [Intrinsic(f"syscall.{name}", kind, by=describe.BY_KERNEL) for name, kinds in listed for kind in kinds]

@@ -1,0 +1,560 @@
+"""The system calls of processes are those that strace counts, their times those that the processes measured."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process import Process
+from interpose.timing import kernel
+from tests.system_calls import needs_strace
+from tests.tracing import environment, events_of, until
+
+
+def _why_not() -> str:
+    try:
+        kernel.cost()
+    except OSError as error:
+        return f"the kernel does not let us watch system calls: {error.strerror}"
+    return ""
+
+
+pytestmark = [pytest.mark.any_python, pytest.mark.skipif(bool(_why_not()), reason=_why_not())]
+
+KERNEL = (sys.executable, "-m", "interpose", "kernel")
+FEW_NS = 20_000_000
+
+
+def watched(directory: Path, *words: str | Path, **options) -> Experiment:
+    """The experiment of a command."""
+    done = subprocess.run(
+        [*KERNEL, *words], cwd=directory, env=environment(), capture_output=True, text=True, **options
+    )
+    assert "interpose:" not in done.stderr, done.stderr
+    return Experiment(str(directory / "ktest.1.er"))
+
+
+def calls_of(process: Process) -> list[tuple[str, object]]:
+    """The names of its calls, each with the event, in the order of their beginning."""
+    found = [(process.numbered_intrinsics[event.intrinsic].name, event) for event in events_of(process)]
+    return sorted(found, key=lambda each: each[1].start_ns)
+
+
+def counts_of(experiment: Experiment) -> Counter[str]:
+    return Counter(name.removeprefix("syscall.") for each in experiment.processes for name, _ in calls_of(each))
+
+
+def compiled(directory: Path, source: str, *options: str) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    (directory / "program.c").write_text(source)
+    words = ["gcc", "-O1", "-pthread", *options, "-o", directory / "program", directory / "program.c"]
+    if subprocess.run(words, capture_output=True).returncode:
+        pytest.skip(f"gcc {' '.join(options)} does not work here")
+    return directory / "program"
+
+
+@pytest.fixture
+def started() -> Iterator[list[subprocess.Popen]]:
+    """Programs that do not outlive the test."""
+    programs: list[subprocess.Popen] = []
+    yield programs
+    for each in programs:
+        with each:
+            each.kill()
+
+
+def watch(directory: Path, *pids: int) -> subprocess.Popen:
+    """Begin to watch running processes."""
+    options = [word for pid in pids for word in ("-p", str(pid))]
+    watcher = subprocess.Popen(
+        [*KERNEL, *options], cwd=directory, env=environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, text=True
+    )
+    for _ in pids:
+        assert "are recorded" in watcher.stdout.readline()
+    return watcher
+
+
+# --- counts
+
+PROGRAMS = {
+    "dd": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000"),
+    "shell": ("sh", "-c", "for i in 1 2 3 4 5; do ls -l / | wc -c; done; cat /nonexistent; cat /etc/passwd >/dev/null"),
+    "python": (sys.executable, "-S", "-c", "import json, os, subprocess; subprocess.run(['true']); os.listdir('/')"),
+    "git": ("git", "--no-pager", "log", "-n", "3", "--stat"),
+}
+# strace stands in the way of these: what they find, or how long they wait, differs from run to run.
+UNEQUAL = {
+    "futex",
+    "restart_syscall",
+    "rt_sigreturn",
+    "clock_nanosleep",
+    "exit",
+    "exit_group",
+    "brk",
+    "munmap",
+    "mmap",
+    "mprotect",
+    "madvise",
+}
+
+
+@needs_strace
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_calls_are_as_many_as_strace_counts(tmp_path, name):
+    words, about = PROGRAMS[name], tmp_path / "strace"
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"no {words[0]}")
+    tracer = ["strace", "-f", "-q", "-o", about, *words]
+    directory = Path(__file__).parent
+    subprocess.run(tracer, capture_output=True, env=environment(), cwd=directory)
+    subprocess.run([*KERNEL, "-d", tmp_path, *words], capture_output=True, env=environment(), cwd=directory)
+
+    lines = [line.split(maxsplit=1)[1] for line in about.read_text().splitlines()]
+    expected = Counter(found[1] for line in lines if (found := re.match(r"(\w+)\(", line)))
+    expected["execve"] -= 1  # of strace itself: the program's own begins before it is one
+    found = counts_of(Experiment(str(tmp_path / "ktest.1.er")))
+    assert {each: found[each] for each in expected if each not in UNEQUAL} == {
+        each: count for each, count in expected.items() if each not in UNEQUAL
+    }
+    assert not set(found) - set(expected) - UNEQUAL
+
+
+def test_bytes_and_errors_are_those_of_the_calls(tmp_path):
+    (tmp_path / "input").write_bytes(b"x" * 12_345)
+
+    experiment = watched(
+        tmp_path, "sh", "-c", "dd if=input of=output bs=100 2>/dev/null; cat missing 2>/dev/null; rmdir /proc"
+    )
+
+    calls = [(each, name, event) for each in experiment.processes for name, event in calls_of(each)]
+    moved = Counter({"syscall.read": 0, "syscall.write": 0})
+    for _, name, event in calls:
+        if name in moved and (event.bytes == 100 or event.bytes == 45):
+            moved[name] += event.bytes
+    assert moved == {"syscall.read": 12_345, "syscall.write": 12_345}
+    errors = Counter((name, process.string(event.error)) for process, name, event in calls if event.error)
+    assert errors["syscall.openat", "ENOENT"] >= 1
+    assert errors["syscall.rmdir", "EBUSY"] + errors["syscall.rmdir", "EPERM"] + errors["syscall.rmdir", "EACCES"] == 1
+
+
+# --- times
+
+PHASES = """
+import json, os, time
+def spent(act):
+    wall, cpu = time.monotonic_ns(), time.thread_time_ns()
+    act()
+    return time.monotonic_ns() - wall, time.thread_time_ns() - cpu
+def compute():
+    end = time.thread_time_ns() + 300_000_000
+    while time.thread_time_ns() < end:
+        sum(range(10_000))
+random = os.open("/dev/urandom", os.O_RDONLY)
+buffer = bytearray(40_000_000)
+begun = time.process_time_ns()
+os.write(2, b"begun")
+read, sleep = spent(lambda: os.readv(random, [buffer])), spent(lambda: time.sleep(0.3))
+compute()
+ended = time.process_time_ns()
+os.write(2, b"ended")
+print(json.dumps({"read": read, "sleep": sleep, "whole": ended - begun}))
+"""
+
+
+def errors_of_times(directory: Path) -> dict[str, float]:
+    """How far the times of calls and of the thread are from those that the program measured, as parts of these."""
+    words = [*KERNEL, "-o", "phases.1.er", sys.executable, "-c", PHASES]
+    done = subprocess.run(words, cwd=directory, env=environment(), capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout)
+    (process,) = Experiment(max(map(str, directory.glob("phases*.er")), key=os.path.getmtime)).processes
+    longest = dict(sorted(calls_of(process), key=lambda each: each[1].wall_ns))
+    begun, ended = [event for name, event in calls_of(process) if name == "syscall.write" and event.bytes == 5]
+    read, sleep = longest["syscall.readv"], longest["syscall.clock_nanosleep"]
+    figures = {
+        "wall of read": (read.wall_ns, said["read"][0]),
+        "CPU of read": (read.cpu_ns, said["read"][1]),
+        "wall of sleep": (sleep.wall_ns, said["sleep"][0]),
+        "wait of sleep": (sleep.wall_ns - sleep.cpu_ns, said["sleep"][0] - said["sleep"][1]),
+        "CPU of all": (ended.start_cpu_ns - begun.start_cpu_ns, said["whole"]),
+    }
+    return {name: abs(ours / theirs - 1) for name, (ours, theirs) in figures.items()}
+
+
+@pytest.mark.alone
+def test_calls_have_the_wall_and_cpu_time_that_the_program_measured(tmp_path):
+    """What a hypervisor takes away is CPU time to us, and not to the program: the best of some runs counts."""
+    runs = [errors_of_times(tmp_path) for _ in range(4)]
+
+    least = {name: min(each[name] for each in runs) for name in runs[0]}
+    assert max(least.values()) < 0.01, least
+
+
+THREADS = """
+import json, os, sys, threading, time
+said = {}
+def work(number):
+    sys.stdin.readline() if number < 0 else None
+    begin = time.thread_time_ns()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        for _ in range(20_000 * number + 1):
+            pass
+        time.sleep(0.002)
+    said[threading.get_native_id()] = time.thread_time_ns() - begin
+waiting = threading.Thread(target=lambda: os.read(0, 1))
+waiting.start()
+print("ready", flush=True)
+time.sleep(0.5)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+for each in threads: each.start()
+for each in threads: each.join()
+print(json.dumps(said), flush=True)
+waiting.join()
+"""
+
+
+@pytest.mark.alone
+def test_a_running_process_is_watched_with_all_its_threads(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    assert program.stdout.readline() == "ready\n"
+    watcher = watch(tmp_path, program.pid)
+    started.append(watcher)
+    said = json.loads(program.stdout.readline())
+    program.communicate("x")
+    assert watcher.wait(20) == 0
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    cpu_ns = {each.record.tid: each.record.end_cpu_ns for each in process.threads}
+    for tid, spent_ns in said.items():
+        assert cpu_ns[int(tid)] == pytest.approx(spent_ns, rel=0.02, abs=FEW_NS)
+    in_read = [event for name, event in calls_of(process) if name == "syscall.read" and event.wall_ns > 500_000_000]
+    assert [process.string(event.detail) for event in in_read] == ["<stdin>"]  # it was in it already
+    assert len(process.threads) == 5
+    assert all(each.record.made == each.record.recorded + each.record.dropped for each in process.threads)
+
+
+# --- programs
+
+STATIC = """
+#include <unistd.h>
+#include <sys/syscall.h>
+int main(void) { for (int each = 0; each < 1000; each++) syscall(SYS_getppid); return 7; }
+"""
+
+
+def test_a_static_program_that_makes_its_calls_itself_is_watched(tmp_path):
+    program = compiled(tmp_path, STATIC, "-static")
+
+    experiment = watched(tmp_path, program)
+
+    assert counts_of(experiment)["getppid"] == 1000
+    assert experiment.founder.log.executable == str(program)
+
+
+ANOTHER = """
+#include <pthread.h>
+#include <unistd.h>
+static void *become(void *unused)
+{
+    usleep(200000);
+    execl("/bin/echo", "echo", "from a thread", (char *)0);
+    return unused;
+}
+int main(void) { pthread_t thread; pthread_create(&thread, 0, become, 0); for (;;) pause(); }
+"""
+
+
+def test_a_thread_that_becomes_another_program_takes_the_place_of_the_first(tmp_path):
+    experiment = watched(tmp_path, compiled(tmp_path, ANOTHER))
+
+    (process,) = experiment.processes
+    assert Path(process.log.executable).name == "echo"
+    assert all(each.record.end_ns for each in process.threads)
+    assert counts_of(experiment)["pause"] == 1
+    (became,) = [event for name, event in calls_of(process) if name == "syscall.execve"]
+    last = max(process.threads, key=lambda each: each.record.end_ns)
+    assert last.record.start_ns >= became.start_ns + became.wall_ns
+
+
+def test_descendants_have_their_place_below_who_started_them(tmp_path):
+    experiment = watched(tmp_path, "sh", "-c", "sh -c '/bin/true; /bin/true; exit 3'; exit 5")
+
+    lineages = {each.lineage: Path(each.log.executable).name for each in experiment.processes}
+    assert sorted(lineages) == ["", "_c1", "_c1_c1", "_c1_c2"]
+    assert lineages["_c1_c1"] == lineages["_c1_c2"] == "true"
+
+
+def test_descendants_are_left_out_if_they_are_not_followed(tmp_path):
+    experiment = watched(tmp_path, "-F", "off", "sh", "-c", "/bin/true; /bin/true")
+
+    assert [each.lineage for each in experiment.processes] == [""]
+    assert counts_of(experiment)["wait4"] >= 2
+
+
+@pytest.mark.parametrize(("act", "code"), [("exit 5", 5), ("kill -9 $$", -9), ("kill -TERM $$", -15)])
+def test_the_end_is_passed_through_and_told(tmp_path, act, code):
+    done = subprocess.run(
+        [*KERNEL, "sh", "-c", f"echo out; echo err >&2; {act}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
+    processes = subprocess.run(
+        [sys.executable, "-m", "interpose", "processes", "--format", "json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env=environment(),
+    )
+    (founder, *_) = json.loads(processes.stdout)
+    assert (founder["state"], founder["status"]) == (("exit", 5) if code == 5 else ("killed", None))
+    assert founder["signal"] == (None if code == 5 else -code)
+
+
+def test_the_program_has_what_it_would_have_without_us(tmp_path):
+    script = "ls /proc/self/fd | wc -l; ulimit -n; env | sort; grep -E 'Sig(Blk|Ign|Cgt)' /proc/self/status"
+
+    plain = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=environment(), cwd=tmp_path)
+    done = subprocess.run(
+        [*KERNEL, "sh", "-c", script], capture_output=True, text=True, env=environment(), cwd=tmp_path
+    )
+
+    assert done.stdout == plain.stdout
+
+
+def test_a_watcher_that_is_killed_leaves_the_program_and_what_it_saw(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", "import os, time\nwhile True: os.getppid(); time.sleep(0.001)"], env=environment()
+    )
+    started.append(program)
+    watcher = watch(tmp_path, program.pid)
+    time.sleep(2.5)
+    with watcher:
+        watcher.kill()
+
+    assert program.poll() is None
+    experiment = Experiment(str(tmp_path / "ktest.1.er"))
+    assert counts_of(experiment)["getppid"] > 500
+    assert not experiment.damages.found
+
+
+# --- descriptors
+
+ALTERNATING = """
+import os, socket, time
+names = ["one", "three"]
+for number in range(2000):
+    descriptor = os.open(names[number % 2], os.O_RDONLY)
+    os.read(descriptor, 100)
+    if number % 100 == 0:
+        time.sleep(0.05)
+        os.read(descriptor, 100)
+    os.close(descriptor)
+pair = socket.socketpair()
+os.write(pair[0].fileno(), b"to a socket")
+time.sleep(0.1)
+"""
+
+
+def test_a_path_is_never_that_of_another_file_under_the_same_number(tmp_path):
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "three").write_text("333")
+
+    (process,) = watched(tmp_path, sys.executable, "-S", "-c", ALTERNATING).processes
+
+    reads = [event for name, event in calls_of(process) if name == "syscall.read" and event.bytes in (1, 3)]
+    paths = Counter((process.string(event.detail), event.bytes) for event in reads)
+    assert len(reads) == 2000
+    known = {str(tmp_path / "one"): 1, str(tmp_path / "three"): 3}
+    assert all(known.get(path, bytes) == bytes for path, bytes in paths)
+    assert sum(count for (path, _), count in paths.items() if path in known) >= 15  # those that stayed open for a while
+    assert {path for path, _ in paths} <= {*known, "<closed at once>"}
+
+
+def test_calls_are_of_the_kind_of_their_descriptors(tmp_path):
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "three").write_text("333")
+
+    (process,) = watched(tmp_path, sys.executable, "-S", "-c", ALTERNATING).processes
+
+    kinds = Counter((process.numbered_intrinsics[event.intrinsic].kind, event.bytes) for _, event in calls_of(process))
+    assert kinds["net", len("to a socket")] == 1
+    assert kinds["file", 1] == kinds["file", 3] == 1000
+
+
+# --- what may be recorded
+
+
+def test_only_the_kinds_that_are_wanted_are_recorded(tmp_path):
+    (process,) = watched(
+        tmp_path, "--kinds", "net", sys.executable, "-S", "-c", "import socket; socket.socket()"
+    ).processes
+
+    assert {name for name, _ in calls_of(process)} >= {"syscall.socket"}
+    assert {process.numbered_intrinsics[event.intrinsic].kind for _, event in calls_of(process)} <= {"net", "idle"}
+    assert all(each.record.made == each.record.recorded for each in process.threads)
+
+
+@pytest.mark.parametrize("option", [("--arguments", "file=nothing"), ("--redact", "secret[a-z]*")])
+def test_paths_are_kept_only_as_far_as_they_may_be(tmp_path, option):
+    (tmp_path / "secretfile").write_text("1")
+
+    experiment = watched(
+        tmp_path,
+        *option,
+        sys.executable,
+        "-S",
+        "-c",
+        "import time; opened = open('secretfile'); opened.read(); time.sleep(0.1); opened.seek(0); opened.read()",
+    )
+
+    assert counts_of(experiment)["read"]
+    assert not [
+        path for path in (tmp_path / "ktest.1.er").rglob("*") if path.is_file() and b"secretfile" in path.read_bytes()
+    ]
+
+
+def test_files_are_their_owners_alone(tmp_path):
+    watched(tmp_path, "sh", "-c", "/bin/true")
+
+    for path in [tmp_path / "ktest.1.er", *(tmp_path / "ktest.1.er").rglob("*")]:
+        assert path.stat().st_mode & 0o7777 == (0o700 if path.is_dir() else 0o600), path
+
+
+# --- losses
+
+
+BUSY = """
+import os, sys
+sys.stdin.readline()
+for _ in range(1_500_000):
+    os.getppid()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    watcher = watch(tmp_path, program.pid)
+    started.append(watcher)
+    os.kill(watcher.pid, signal.SIGSTOP)
+    program.stdin.write("go\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == "done\n"
+    os.kill(watcher.pid, signal.SIGCONT)
+    program.communicate("end\n")
+    assert watcher.wait(60) == 0
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    assert any("lost" in why for why in process.log.missed("calls"))
+    assert 0 < counts_of(Experiment(str(tmp_path / "ktest.1.er")))["getppid"] < 1_500_000
+    for record in (each.record for each in process.threads):
+        assert record.made == record.recorded + record.dropped + record.depth
+    last_ns = 0
+    for _, event in calls_of(process):
+        assert event.start_ns >= last_ns
+        assert event.cpu_ns <= event.wall_ns
+        last_ns = event.start_ns + event.wall_ns
+    seen_ns = sum(each.record.end_ns - each.record.start_ns for each in process.threads)
+    cpu_ns = sum(each.record.end_cpu_ns for each in process.threads)
+    assert seen_ns < 1.2 * cpu_ns + sum(event.wall_ns - event.cpu_ns for _, event in calls_of(process)) + 500_000_000
+
+
+# --- mistakes
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        ((), "a command or -p PID is needed", 2),
+        (("-p", "1", "true"), "a command or -p PID is needed", 2),
+        (("-p", "0"), "-p: ", 2),
+        (("-p", "99999999"), "-p 99999999: there is no such process", 1),
+        (("--for", "soon", "true"), "--for soon: is not a duration", 2),
+        (("-o", "x", "true"), "-o x: its name must end with .er", 2),
+        (("--follow", "=python", "true"), "=python: the kernel's view follows all (on) or none (off)", 2),
+        (("/nonexistent/program",), "/nonexistent/program: No such file or directory", 127),
+    ],
+)
+def test_a_mistake_is_told_in_a_line_and_leaves_nothing(interpose, tmp_path, words, said, code):
+    done = interpose("kernel", *words)
+
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.rglob("*.er"))
+
+
+def test_who_may_not_is_told_so(tmp_path):
+    if os.getuid():
+        pytest.skip("not root")
+    tmp_path.chmod(0o777)
+    source = "import os, runpy, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    source += "sys.argv[1:] = ['kernel', 'true']; runpy.run_module('interpose', run_name='__main__')"
+
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=tmp_path,
+        env=environment(HOME=str(tmp_path)),
+        capture_output=True,
+        text=True,
+    )
+
+    if "Permission denied" in done.stderr or "ModuleNotFoundError" in done.stderr:
+        pytest.skip("others may not read this installation")
+    assert done.returncode == 1
+    assert done.stderr.startswith("interpose: ")
+    assert done.stderr.count("\n") == 1
+    assert "root" in done.stderr
+
+
+def test_it_ends_when_time_is_over_and_the_program_goes_on(tmp_path, started):
+    program = subprocess.Popen(["sleep", "30"])
+    started.append(program)
+    done = subprocess.run(
+        [*KERNEL, "--for", "300ms", "-p", str(program.pid)],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == " next: interpose report ktest.1.er"
+    assert program.poll() is None
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    (open_call,) = process.threads[0].open_calls
+    assert process.numbered_intrinsics[open_call.intrinsic].name == "syscall.clock_nanosleep"
+
+
+def test_several_processes_have_an_experiment_each(tmp_path, started):
+    programs = [subprocess.Popen(["sleep", "1"]) for _ in range(3)]
+    started.extend(programs)
+    watcher = watch(tmp_path, *(each.pid for each in programs))
+    started.append(watcher)
+    assert watcher.wait(20) == 0
+
+    experiments = [Experiment(str(path)) for path in sorted(tmp_path.glob("ktest.*.er"))]
+    assert [each.founder.log.pid for each in experiments] == [each.pid for each in programs]
+    until(lambda: all(each.poll() == 0 for each in programs))
