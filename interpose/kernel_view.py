@@ -33,12 +33,13 @@ ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, 
 @dataclass(frozen=True)
 class Wanted:
     """What is recorded: the settings as they were said; the kinds of calls; whether the processes that a watched one
-    starts are followed, and whether paths are kept; what may be written of a text; and why a process must not be
-    recorded, which is asked again when it becomes another program."""
+    starts are followed, functions that led to calls are noted, and paths are kept; what may be written of a text; and
+    why a process must not be recorded, which is asked again when it becomes another program."""
 
     settings: Mapping[str, str]
     kinds: Sequence[str] = EVERY
     follows: bool = True
+    has_stacks: bool = False
     keeps_paths: bool = True
     redacted: Callable[[str], str] = str
     why_not: Callable[[int], str] = lambda pid: ""
@@ -49,9 +50,11 @@ class KernelView:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.cost_ns = kernel.cost()
+        self.cost_ns = kernel.cost(wanted.has_stacks)
         self.failures: list[str] = []
-        self._view = kernel.View(wanted.follows, sum(1 << EVERY.index(kind) for kind in wanted.kinds))
+        self._view = kernel.View(
+            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
+        )
         self._recorded: dict[int, _Recorded] = {}
         self._ended: list[_Recorded] = []
         self._gone: set[int] = set()  # processes that had ended when it was looked last
@@ -182,11 +185,7 @@ class _Recorded:
         """Its calls come from the program that it is now."""
         path, redacted = self._path, self._view.wanted.redacted
         self._observed.name(redacted(path), redacted(self._cwd))
-        file = self.process.add_text(path)
-        function = self.process.add_text(os.path.basename(path))
-        self._tables.sites.append(SiteRecord(file, function, line=0, own=1, collector=0))
-        self._tables.stacks.append(StackRecord(len(self._tables.sites), outer=0))
-        self.process.begin_stack(len(self._tables.stacks))
+        self.process.begin_program(path)
         self.write()
 
     @property
@@ -211,12 +210,14 @@ class _Recorded:
         """Write what is known so far."""
         wanted = self._view.wanted
         texts = [text.decode("utf-8", "replace") for text in self.process.texts]
-        known = {number for site in self._tables.sites for number in (site.file, site.function)}
+        known = {number for site in self.process.sites for number in site[:2]}
         kept = [
             wanted.redacted(text) if wanted.keeps_paths or number in known or text.startswith("<") else UNKNOWN
             for number, text in enumerate(texts, kernel.FIRST_TEXT)
         ]
         self._tables.strings = [text.encode("utf-8", "replace") for text in [*ERRORS, *kept]]
+        self._tables.sites = [SiteRecord(file, function, 0, own, 0) for file, function, own in self.process.sites]
+        self._tables.stacks = [StackRecord(*each) for each in self.process.stacks]
         self._observed.write(self._tables)
 
     def end(self) -> None:

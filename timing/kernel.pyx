@@ -26,6 +26,14 @@ cdef extern from "kernel/kernel_view.h" nogil:
         size_t count
     struct kernel_files:
         int failed
+    struct site:
+        uint32_t file, function, own
+    struct stack:
+        uint32_t site, outer, cut
+    struct kernel_stacks:
+        site *site
+        stack *stack
+        uint32_t sites, stacks
     enum wanted:
         NOTHING, PLACE, PROGRAM, END
     struct watched_process:
@@ -38,10 +46,11 @@ cdef extern from "kernel/kernel_view.h" nogil:
         char *path
         kernel_files files
         kernel_texts texts
+        kernel_stacks stacks
     struct kernel_view:
         pass
     int kernel_view_find(tracepoints *)
-    kernel_view *kernel_view_begin(tracepoints, c_bool, uint32_t)
+    kernel_view *kernel_view_begin(tracepoints, c_bool, c_bool, uint32_t)
     int kernel_view_watch(kernel_view *, int, watched_process **)
     int kernel_view_watch_child(kernel_view *)
     void kernel_view_look(kernel_view *, c_bool)
@@ -51,8 +60,10 @@ cdef extern from "kernel/kernel_view.h" nogil:
     void kernel_view_leave(kernel_view *, watched_process *)
     void kernel_view_forget(kernel_view *, watched_process *)
     void kernel_view_end(kernel_view *)
-    int kernel_view_cost(tracepoints, uint64_t *, uint64_t *)
-    uint32_t texts_add(kernel_texts *, const char *)
+    int kernel_view_cost(tracepoints, c_bool, uint64_t *, uint64_t *)
+    uint32_t texts_once(kernel_texts *, const char *)
+    uint32_t kernel_site(kernel_stacks *, uint32_t, uint32_t, c_bool)
+    uint32_t kernel_stack(kernel_stacks *, uint32_t, uint32_t, c_bool)
 
 FIRST_TEXT = ERRORS + 1  # lower numbers are those of errors
 WANTED = {PLACE: "place", PROGRAM: "program", END: "end"}
@@ -66,11 +77,11 @@ cdef tracepoints found_tracepoints() except *:
     return found
 
 
-def cost():
+def cost(c_bool has_stacks):
     """What it costs a system call that does little to be recorded, and what of it is inside its own time, in nanoseconds; raises
     OSError."""
     cdef uint64_t call_ns = 0, inside_ns = 0
-    cdef int failed = kernel_view_cost(found_tracepoints(), &call_ns, &inside_ns)
+    cdef int failed = kernel_view_cost(found_tracepoints(), has_stacks, &call_ns, &inside_ns)
     if failed:
         raise OSError(failed, os.strerror(failed))
     return call_ns, inside_ns
@@ -145,10 +156,17 @@ cdef class Watched:
         cdef size_t place
         return [texts.text[place] for place in range(texts.count)]
 
-    def add_text(self, str text):
-        """The number of this text; 0 if there is no room."""
-        cdef bytes encoded = os.fsencode(text)
-        return texts_add(&self.checked().texts, encoded)
+    @property
+    def sites(self):
+        """Where its calls come from, from number 1 on: file and function, numbers of texts, and whether they are the program's."""
+        cdef kernel_stacks *stacks = &self.checked().stacks
+        return [(stacks.site[place].file, stacks.site[place].function, stacks.site[place].own) for place in range(stacks.sites)]
+
+    @property
+    def stacks(self):
+        """Its stacks, from number 1 on: the site, the stack that it was called from or 0, and whether callers were left out."""
+        cdef kernel_stacks *stacks = &self.checked().stacks
+        return [(stacks.stack[place].site, stacks.stack[place].outer, stacks.stack[place].cut) for place in range(stacks.stacks)]
 
     def place(self, directory):
         """Write events and threads into this directory; raises OSError."""
@@ -157,21 +175,24 @@ cdef class Watched:
         if failed:
             raise OSError(failed, os.strerror(failed), directory)
 
-    def begin_stack(self, uint32_t number):
-        """Its calls come from this stack from now on."""
-        self.checked().stack = number
+    def begin_program(self, path):
+        """Calls of which no more is known come from this program from now on."""
+        cdef watched_process *process = self.checked()
+        cdef bytes file = os.fsencode(path), name = os.fsencode(os.path.basename(path))
+        cdef uint32_t site = kernel_site(&process.stacks, texts_once(&process.texts, file), texts_once(&process.texts, name), True)
+        process.stack = kernel_stack(&process.stacks, site, 0, False)
 
 
 cdef class View:
-    """The kernel's view of processes; `follows` those that they start as well. Of the kinds `kinds`, a bit for each in the order of
+    """The kernel's view of processes; `follows` those that they start as well, and `has_stacks` of functions. Of the kinds `kinds`, a bit for each in the order of
     all, calls are recorded. Raises OSError. For one thread."""
 
     cdef kernel_view *view
     cdef dict known
 
-    def __cinit__(self, c_bool follows, uint32_t kinds):
+    def __cinit__(self, c_bool follows, c_bool has_stacks, uint32_t kinds):
         self.known = {}
-        self.view = kernel_view_begin(found_tracepoints(), follows, kinds)
+        self.view = kernel_view_begin(found_tracepoints(), follows, has_stacks, kinds)
         if self.view == NULL:
             raise OSError(errno, os.strerror(errno))
 

@@ -21,6 +21,15 @@ uint32_t texts_add(struct kernel_texts *texts, const char *text)
     return ERRORS + (uint32_t)texts->count;
 }
 
+uint32_t texts_once(struct kernel_texts *texts, const char *text)
+{
+    uint64_t key = key_of_text(text, strlen(text));
+    uint32_t number = numbers_find(&texts->numbers, key);
+    if (!number && (number = texts_add(texts, text)))
+        numbers_keep(&texts->numbers, key, number);
+    return number;
+}
+
 uint32_t texts_share(struct kernel_texts *texts, const char *text)
 {
     for (unsigned place = 0; place < SHARED_TEXTS; place++) {
@@ -57,6 +66,7 @@ void texts_free(struct kernel_texts *texts)
     for (size_t place = 0; place < texts->count; place++)
         free(texts->text[place]);
     free(texts->text);
+    numbers_clear(&texts->numbers);
     memset(texts, 0, sizeof *texts);
 }
 

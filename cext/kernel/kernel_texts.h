@@ -6,12 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/numbers.h"
+
 /* Beyond these errors the kernel has some that programs do not see. */
 enum { ERRORS = 133, TEXTS_AT_MOST = 1 << 18, SHARED_TEXTS = 8 };
 
 struct kernel_texts {
     char **text;
     size_t count, room;
+    struct numbers numbers; /* of those that were added once */
     struct {
         const char *text; /* compared as an address */
         uint32_t number;
@@ -23,7 +26,10 @@ void texts_free(struct kernel_texts *texts);
 /* A number for a copy of this text, from ERRORS + 1 on; 0 if there is no room. */
 uint32_t texts_add(struct kernel_texts *texts, const char *text);
 
-/* The same number each time for this text, which is never freed. */
+/* The same number each time for the same text. */
+uint32_t texts_once(struct kernel_texts *texts, const char *text);
+
+/* The same for a text that is never freed. */
 uint32_t texts_share(struct kernel_texts *texts, const char *text);
 
 /* The text with this number says something else, unless it is a shared one. */

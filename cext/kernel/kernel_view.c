@@ -49,13 +49,13 @@ static size_t bytes_of_ring(void)
     return bytes;
 }
 
-struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, uint32_t kinds)
+struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds)
 {
     struct kernel_view *view = calloc(1, sizeof *view);
     if (!view)
         return NULL;
     system_calls_prepare();
-    int failed = rings_begin(&view->rings, tracepoints, bytes_of_ring(), follows);
+    int failed = rings_begin(&view->rings, tracepoints, bytes_of_ring(), follows, has_stacks);
     if (failed) {
         free(view);
         errno = failed;
@@ -63,6 +63,7 @@ struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follo
     }
     view->written_ns = now_ns();
     view->watched.kinds = kinds;
+    view->watched.has_stacks = has_stacks;
     return view;
 }
 
@@ -146,6 +147,8 @@ int kernel_view_watch(struct kernel_view *view, pid_t pid, struct watched_proces
 {
     *process = watched_begin(&view->watched, (uint32_t)pid, 0, now_ns());
     int failed = *process ? watch_all_threads(view, *process) : ENOMEM;
+    if (!failed && view->watched.has_stacks)
+        code_map_read(&(*process)->code, pid);
     if (failed && *process) {
         watched_leave(&view->watched, *process, now_ns());
         watched_forget(&view->watched, *process);
@@ -298,11 +301,11 @@ static uint64_t least_noted_ns(struct rings *rings)
     return least_ns == UINT64_MAX ? 0 : least_ns;
 }
 
-int kernel_view_cost(struct tracepoints tracepoints, uint64_t *call_ns, uint64_t *inside_ns)
+int kernel_view_cost(struct tracepoints tracepoints, bool has_stacks, uint64_t *call_ns, uint64_t *inside_ns)
 {
     struct rings rings;
     uint64_t plain_ns = time_of_calls();
-    int failed = rings_begin(&rings, tracepoints, SMALL_RING_BYTES, false);
+    int failed = rings_begin(&rings, tracepoints, SMALL_RING_BYTES, false, has_stacks);
     if (failed)
         return failed;
     failed = rings_add(&rings, (pid_t)syscall(SYS_gettid), false);

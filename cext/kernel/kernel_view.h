@@ -10,8 +10,8 @@ struct kernel_view;
 int kernel_view_find(struct tracepoints *found);
 
 /* NULL with errno set. `follows`: processes that a watched one starts are watched as well. `kinds`: which are recorded, a bit for
-   each. */
-struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, uint32_t kinds);
+   each. `has_stacks`: calls come with the functions that led to them. */
+struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds);
 
 /* Watch a process, with the threads that it has. 0 or the error's number. */
 int kernel_view_watch(struct kernel_view *view, pid_t pid, struct watched_process **process);
@@ -38,4 +38,4 @@ void kernel_view_end(struct kernel_view *view);
 
 /* What notes cost a system call that does little, and what of it lies between its own two times, in nanoseconds. 0 or the error's
    number. */
-int kernel_view_cost(struct tracepoints tracepoints, uint64_t *call_ns, uint64_t *inside_ns);
+int kernel_view_cost(struct tracepoints tracepoints, bool has_stacks, uint64_t *call_ns, uint64_t *inside_ns);

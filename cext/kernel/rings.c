@@ -19,9 +19,8 @@ struct identity {
     uint64_t time_ns;
 };
 
+/* A sample, behind the frames if there are any. */
 struct tracepoint_record {
-    struct perf_event_header head;
-    struct identity of;
     uint32_t raw_bytes;
     uint16_t type; /* the raw data: its head, and what the tracepoint has */
     uint8_t flags, preempted;
@@ -56,15 +55,38 @@ struct lost_record {
     struct identity of;
 };
 
+struct sample_record {
+    struct perf_event_header head;
+    struct identity of;
+    uint64_t frames;
+    uint64_t frame[FRAMES_AT_MOST + 8]; /* and marks between them */
+};
+
 union record {
     struct perf_event_header head;
-    struct tracepoint_record tracepoint;
+    struct sample_record sample;
     struct task_record task;
     struct name_record name;
     struct map_record map;
     struct lost_record lost;
     char bytes[PATH_BYTES + 128];
 };
+
+/* Of the registers one is asked for, and of the stack one word: where the innermost function returns to, if it has no frame. */
+struct user_record {
+    uint64_t sort; /* of the registers: 0: there are none */
+    uint64_t value;
+    uint64_t stack_bytes;
+    uint64_t word;
+};
+
+#if defined(__x86_64__)
+enum { USER_REGISTER = 7, STACK_WORD_BYTES = 8 }; /* PERF_REG_X86_SP, and what lies there */
+#elif defined(__aarch64__)
+enum { USER_REGISTER = 30, STACK_WORD_BYTES = 0 }; /* PERF_REG_ARM64_LR */
+#else
+enum { USER_REGISTER = 0, STACK_WORD_BYTES = 0 };
+#endif
 
 /* --- the events */
 
@@ -141,13 +163,14 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows)
+int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows, bool has_stacks)
 {
     long processors = sysconf(_SC_NPROCESSORS_CONF);
     memset(rings, 0, sizeof *rings);
     rings->tracepoints = tracepoints;
     rings->bytes = bytes;
     rings->follows = follows;
+    rings->has_stacks = has_stacks;
     rings->processors = processors > 0 ? (unsigned)processors : 1;
     rings->ring = calloc(rings->processors, sizeof *rings->ring);
     int failed = rings->ring ? 0 : ENOMEM;
@@ -188,7 +211,16 @@ int rings_add(struct rings *rings, pid_t tid, bool at_exec)
     exit.inherit = 1;
     exit.inherit_thread = !rings->follows && !at_exec; /* a child is to become it */
     exit.disabled = exit.enable_on_exec = at_exec;
+    exit.sample_type |= rings->has_stacks ? PERF_SAMPLE_CALLCHAIN : 0;
+    exit.exclude_callchain_kernel = 1;
     struct perf_event_attr enter = exit;
+    exit.exclude_callchain_user = 1;
+    if (rings->has_stacks) {
+        enter.sample_max_stack = FRAMES_AT_MOST;
+        enter.sample_type |= PERF_SAMPLE_REGS_USER | (STACK_WORD_BYTES ? PERF_SAMPLE_STACK_USER : 0);
+        enter.sample_regs_user = 1ull << USER_REGISTER;
+        enter.sample_stack_user = STACK_WORD_BYTES;
+    }
     enter.config = rings->tracepoints.enter;
     enter.context_switch = enter.task = enter.comm = enter.comm_exec = enter.mmap = 1;
     int failed = 0;
@@ -265,14 +297,47 @@ static void take_record(const struct rings *rings, struct kernel_ring *ring, uni
 
 /* --- records as notes */
 
-static void note_sample(const struct rings *rings, const struct tracepoint_record *record, struct note *note)
+/* Those in user mode; the kernel marks what follows by numbers beyond all addresses. */
+static void note_frames(struct rings *rings, const struct sample_record *record, struct note *note)
 {
-    bool enters = record->type == rings->tracepoints.enter;
+    uint64_t at_most = sizeof record->frame / sizeof *record->frame;
+    for (uint64_t place = 0; place < record->frames && place < at_most && note->frames < FRAMES_AT_MOST; place++)
+        if (record->frame[place] < (uint64_t)PERF_CONTEXT_MAX)
+            rings->frame[note->frames++] = record->frame[place];
+    note->frame = rings->frame;
+}
+
+/* It stands behind the raw data. */
+static void note_top(const union record *sample, size_t at, struct note *note)
+{
+    struct user_record user;
+    if (at + sizeof user > sizeof *sample || at + sizeof user > sample->head.size)
+        return;
+    memcpy(&user, sample->bytes + at, sizeof user);
+    bool has_word = user.sort && STACK_WORD_BYTES && user.stack_bytes == STACK_WORD_BYTES;
+    note->top = has_word ? user.word : user.sort && !STACK_WORD_BYTES ? user.value : 0;
+}
+
+static bool note_sample(struct rings *rings, const union record *sample, struct note *note)
+{
+    struct tracepoint_record record;
+    size_t at = offsetof(struct sample_record, frames);
+    if (rings->has_stacks)
+        at += (1 + sample->sample.frames) * sizeof(uint64_t);
+    if (at + sizeof record > sizeof *sample)
+        return false;
+    memcpy(&record, sample->bytes + at, sizeof record);
+    bool enters = record.type == rings->tracepoints.enter;
     note->kind = enters ? NOTE_ENTER : NOTE_EXIT;
-    note->number = record->number;
-    note->result = (int64_t)record->argument[0];
+    note->number = record.number;
+    note->result = (int64_t)record.argument[0];
     for (unsigned place = 0; enters && place < ARGUMENTS; place++)
-        note->argument[place] = record->argument[place];
+        note->argument[place] = record.argument[place];
+    if (enters && rings->has_stacks) {
+        note_frames(rings, &sample->sample, note);
+        note_top(sample, at + sizeof record.raw_bytes + record.raw_bytes, note);
+    }
+    return true;
 }
 
 static void note_task(const struct task_record *record, struct note *note)
@@ -299,6 +364,9 @@ static void note_map(struct rings *rings, const struct map_record *record, struc
     memcpy(rings->path, record->path, bytes);
     rings->path[bytes] = 0;
     note->kind = NOTE_MAPS;
+    note->argument[0] = record->address;
+    note->argument[1] = record->bytes;
+    note->number = (int64_t)record->offset;
     note->path = rings->path;
 }
 
@@ -307,8 +375,7 @@ static bool is_known(struct rings *rings, const union record *record, struct not
     unsigned misc = record->head.misc;
     switch (record->head.type) {
     case PERF_RECORD_SAMPLE:
-        note_sample(rings, &record->tracepoint, note);
-        return true;
+        return note_sample(rings, record, note);
     case PERF_RECORD_SWITCH:
         note->kind = !(misc & PERF_RECORD_MISC_SWITCH_OUT) ? NOTE_IN : misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? NOTE_TAKEN : NOTE_OUT;
         return true;

@@ -21,11 +21,11 @@ enum note_kind {
     NOTE_BEGINS,    /* the thread `tid` of the process `pid` was begun by `parent`, another one's or its own */
     NOTE_ENDS,
     NOTE_BECOMES,   /* the process has become another program: `name` */
-    NOTE_MAPS,      /* it has mapped a file with code: `path`, until the next note */
+    NOTE_MAPS,      /* it has mapped a file with code: `path`, until the next note, at `argument`, from `number` on */
     NOTE_LOST,      /* so many notes were lost, of anybody: `result` */
 };
 
-enum { NAME_BYTES = 16, ARGUMENTS = 2 };
+enum { NAME_BYTES = 16, ARGUMENTS = 2, FRAMES_AT_MOST = 48 };
 
 struct note {
     enum note_kind kind;
@@ -35,6 +35,9 @@ struct note {
     uint64_t argument[ARGUMENTS];
     char name[NAME_BYTES];
     const char *path;
+    const uint64_t *frame; /* where the call comes from, the innermost first; until the next note */
+    unsigned frames;
+    uint64_t top; /* where a function without a frame would return to: a word of the stack, or of a register; 0 if unknown */
 };
 
 /* The numbers of the kernel's tracepoints. */
@@ -58,11 +61,13 @@ struct rings {
     size_t count, room;
     char path[PATH_BYTES];        /* of the last note that has one */
     uint64_t looked_ns, until_ns; /* when the last look began; up to when notes are in order */
+    uint64_t frame[FRAMES_AT_MOST]; /* of the last note that has any */
     bool follows; /* processes that a watched one starts */
+    bool has_stacks; /* calls come with the frames that led to them */
 };
 
 /* 0 or the error's number. `bytes` is the size of a ring, a power of two of pages. */
-int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows);
+int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows, bool has_stacks);
 void rings_end(struct rings *rings);
 
 /* Watch a thread, from now on or from when it becomes another program. 0 or the error's number. */

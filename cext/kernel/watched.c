@@ -10,8 +10,6 @@
 
 #include "kernel/system_calls.h"
 
-enum { FIRST_STACK = 1 };
-
 /* --- processes and threads */
 
 struct watched_process *watched_process_of(const struct watched *watched, uint32_t pid)
@@ -36,7 +34,6 @@ struct watched_process *watched_begin(struct watched *watched, uint32_t pid, uin
     made->pid = pid;
     made->parent = parent;
     made->status = STATUS_UNKNOWN;
-    made->stack = FIRST_STACK;
     made->begun_ns = made->end_ns = time_ns;
     made->files.events = made->files.threads = -1;
     made->next = watched->processes;
@@ -171,6 +168,29 @@ static void count_event(struct watched_thread *thread, const struct event *event
     thread->record.fields.recorded++;
 }
 
+static uint32_t add_frame(struct watched_process *process, uint64_t address, uint32_t outer, bool is_cut)
+{
+    pid_t pid = (pid_t)process->pid;
+    uint32_t site = code_map_site(&process->code, &process->texts, &process->stacks, pid, process->path, address);
+    uint32_t stack = site ? kernel_stack(&process->stacks, site, outer, is_cut && !outer) : 0;
+    return stack ? stack : outer;
+}
+
+/* The stack of the functions that led to the call, as far as they are known; else that of the program. The kernel finds callers by
+   frames, and the innermost function, one of the C library mostly, has none: its caller is where the stack says that it returns to. */
+static uint32_t stack_of(struct watched_process *process, const struct note *note)
+{
+    uint32_t stack = 0;
+    bool is_cut = note->frames == FRAMES_AT_MOST;
+    for (unsigned place = note->frames; place > 1; place--)
+        stack = add_frame(process, note->frame[place - 1] - 1, stack, is_cut); /* what called is before where it returns to */
+    bool is_missing = note->frames && note->top != (note->frames > 1 ? note->frame[1] : 0);
+    if (is_missing && code_map_is_return(&process->code, (pid_t)process->pid, note->top))
+        stack = add_frame(process, note->top - 1, stack, false);
+    stack = note->frames ? add_frame(process, note->frame[0], stack, false) : stack;
+    return stack ? stack : process->stack;
+}
+
 static void begin_call(struct watched_thread *thread, const struct note *note, uint32_t intrinsic, uint32_t detail)
 {
     struct open_call *open = &thread->record.open[0];
@@ -179,7 +199,7 @@ static void begin_call(struct watched_thread *thread, const struct note *note, u
         .start_cpu_ns = thread->cpu_ns,
         .call = ++thread->calls,
         .intrinsic = intrinsic,
-        .stack = thread->process->stack,
+        .stack = stack_of(thread->process, note),
         .detail = detail,
     };
     thread->in_call = note->number;
@@ -372,6 +392,7 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     free(process->path);
     process->path = NULL;
     process->is_new = true;
+    code_map_forget(&process->code);
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -385,6 +406,23 @@ static enum wanted name_program(struct watched_process *named, const char *path,
     named->is_new = false;
     *process = named;
     return PROGRAM;
+}
+
+static enum wanted map_file(const struct watched *watched, struct watched_process *mapped, const struct note *note,
+                            struct watched_process **process)
+{
+    if (watched->has_stacks)
+        code_map_add(&mapped->code, note->argument[0], note->argument[1], (uint64_t)note->number, note->path);
+    return mapped->is_new ? name_program(mapped, note->path, process) : NOTHING;
+}
+
+/* A forked child has mapped what its parent has. */
+static void copy_code(struct code_map *to, const struct code_map *from)
+{
+    for (size_t place = 0; place < from->mappings; place++) {
+        const struct mapping *each = &from->mapping[place];
+        code_map_add(to, each->begin, each->end - each->begin, each->offset, each->path);
+    }
 }
 
 static enum wanted begin_another(struct watched *watched, const struct note *note, struct watched_process **process)
@@ -401,6 +439,7 @@ static enum wanted begin_another(struct watched *watched, const struct note *not
         descriptors_copy(&(*process)->descriptors, &parent->descriptors);
         memcpy((*process)->name, parent->name, sizeof parent->name);
         (*process)->path = parent->path ? strdup(parent->path) : NULL;
+        copy_code(&(*process)->code, &parent->code);
     }
     watched_thread_begin(watched, *process, note->tid, READY, note->time_ns);
     return PLACE;
@@ -492,8 +531,8 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
         leave(thread, note);
     else if (note->kind == NOTE_BECOMES)
         become(watched, thread, note);
-    else if (note->kind == NOTE_MAPS && thread->process->is_new)
-        return name_program(thread->process, note->path, process);
+    else if (note->kind == NOTE_MAPS)
+        return map_file(watched, thread->process, note, process);
     return NOTHING;
 }
 
@@ -557,6 +596,8 @@ void watched_forget(struct watched *watched, struct watched_process *process)
     *place = process->next;
     texts_free(&process->texts);
     descriptors_free(&process->descriptors);
+    kernel_stacks_free(&process->stacks);
+    code_map_forget(&process->code);
     free(process->path);
     free(process);
 }

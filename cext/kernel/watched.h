@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/code_map.h"
 #include "kernel/kernel_files.h"
 #include "kernel/known_descriptors.h"
 #include "kernel/rings.h"
@@ -50,6 +51,8 @@ struct watched_process {
     struct kernel_files files;
     struct kernel_texts texts;
     struct known_descriptors descriptors;
+    struct kernel_stacks stacks;
+    struct code_map code; /* empty where no frames are asked for */
 };
 
 /* What somebody else has to do before the next note is taken. */
@@ -62,6 +65,7 @@ enum wanted {
 
 struct watched {
     uint32_t kinds; /* that are recorded: a bit for each */
+    bool has_stacks;
     struct watched_process *processes;
     struct numbers threads; /* their addresses in `thread`, from 1 on, by tid */
     struct watched_thread **thread;

@@ -23,7 +23,7 @@ from tests.tracing import environment, events_of, until
 
 def _why_not() -> str:
     try:
-        kernel.cost()
+        kernel.cost(has_stacks=True)
     except OSError as error:
         return f"the kernel does not let us watch system calls: {error.strerror}"
     return ""
@@ -397,6 +397,69 @@ def test_calls_are_of_the_kind_of_their_descriptors(tmp_path):
     kinds = Counter((process.numbered_intrinsics[event.intrinsic].kind, event.bytes) for _, event in calls_of(process))
     assert kinds["net", len("to a socket")] == 1
     assert kinds["file", 1] == kinds["file", 3] == 1000
+
+
+# --- stacks
+
+FUNCTIONS = """
+#include <fcntl.h>
+#include <unistd.h>
+#define APART __attribute__((noinline))
+APART static int leaf(int file) { char byte; return (int)read(file, &byte, 1); }
+APART static int often(int file) { int sum = 0; for (int each = 0; each < 300; each++) sum += leaf(file); return sum; }
+APART static int seldom(int file) { int sum = 0; for (int each = 0; each < 100; each++) sum += leaf(file); return sum; }
+int main(int count, char **words)
+{
+    int file = open("/dev/zero", O_RDONLY);
+    for (int turns = count > 1 ? 1000 : 1; turns--; usleep(count > 1 ? 2000 : 0))
+        if (often(file) + seldom(file) != 400)
+            return 1;
+    return 0;
+}
+"""
+WITH_FRAMES = ("-fno-omit-frame-pointer", "-fno-optimize-sibling-calls")
+
+
+def callers_of(process: Process, name: str) -> Counter[tuple[str, ...]]:
+    """The functions that led to each call of this name, from the outermost of the program on."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for each, event in calls_of(process):
+        if each == name:
+            frames = [(site.file, site.function) for site in process.frames(event.stack)]
+            own = [function for file, function in frames if file == process.log.executable]
+            found[tuple(reversed(own))] += 1
+    return found
+
+
+def test_calls_have_the_functions_that_led_to_them(tmp_path):
+    (process,) = watched(tmp_path, "--stacks", compiled(tmp_path, FUNCTIONS, *WITH_FRAMES)).processes
+
+    callers = callers_of(process, "syscall.read")
+    assert callers["main", "often", "leaf"] == 300
+    assert callers["main", "seldom", "leaf"] == 100
+    assert callers.total() - callers[()] == 400  # the others are the loader's
+
+
+def test_a_running_process_has_them_too(tmp_path, started):
+    program = subprocess.Popen([compiled(tmp_path, FUNCTIONS, *WITH_FRAMES), "long"])
+    started.append(program)
+    words = [*KERNEL, "--stacks", "--for", "500ms", "-p", str(program.pid)]
+    subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, check=True)
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    callers = callers_of(process, "syscall.read")
+    assert set(callers) == {("main", "often", "leaf"), ("main", "seldom", "leaf")}
+    often, seldom = callers["main", "often", "leaf"], callers["main", "seldom", "leaf"]
+    assert seldom > 300
+    assert abs(often - 3 * seldom) <= 300  # the last turn was not finished
+
+
+def test_without_frames_the_caller_of_a_function_of_the_c_library_is_known_and_nothing_is_guessed(tmp_path):
+    (process,) = watched(tmp_path, "--stacks", compiled(tmp_path, FUNCTIONS, "-fomit-frame-pointer")).processes
+
+    callers = callers_of(process, "syscall.read")
+    assert sum(count for functions, count in callers.items() if functions and functions[-1] == "leaf") == 400
+    assert all("often" not in functions or functions[-2:] == ("often", "leaf") for functions in callers)
 
 
 # --- what may be recorded

@@ -57,6 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH.er",
         help="path of the experiment; if NAME.N.er exists, the next number is used",
     )
+    parser.add_argument(
+        "--stacks",
+        action="store_true",
+        help="also record the functions that led to each call, where code was compiled with frame pointers",
+    )
     group = parser.add_argument_group("settings", "Each of them is also an environment variable: docs/settings.md.")
     for setting in schema.SETTINGS:
         if setting.name in USED:
@@ -76,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         permitted = Permitted()
     except policy.Forbidden as why:
         raise CannotWatch(str(why)) from None
-    recording = _Recording(_view(_wanted(in_force, permitted)), end_ns)
+    recording = _Recording(_view(_wanted(in_force, permitted, arguments.stacks)), end_ns)
     return (
         _run_program(recording, words, in_force)
         if words
@@ -105,7 +110,7 @@ def _end_ns(duration: str | None) -> int | None:
     return None if for_ns is None else time.monotonic_ns() + for_ns
 
 
-def _wanted(in_force: Settings, permitted: Permitted) -> Wanted:
+def _wanted(in_force: Settings, permitted: Permitted, has_stacks: bool) -> Wanted:
     from interpose.timing import shims
 
     def redacted(text: str) -> str:
@@ -117,6 +122,7 @@ def _wanted(in_force: Settings, permitted: Permitted) -> Wanted:
         settings={**in_force.texts, "INTERPOSE": "calls", "INTERPOSE_REDACT": "on" if in_force.redact else "off"},
         kinds=[kind for kind in kinds if kind != IDLE or "net" in kinds],
         follows=in_force.follow == "on",
+        has_stacks=has_stacks,
         keeps_paths=in_force.arguments.get("file", 0) in (0, levels.KEPT.index("whole")),
         redacted=redacted if in_force.redact else str,
         why_not=permitted.why_not,

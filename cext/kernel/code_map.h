@@ -1,0 +1,45 @@
+/* Which function an address in a watched process is in: what files with code it has mapped, and their symbols. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel/kernel_stacks.h"
+#include "kernel/kernel_texts.h"
+
+struct mapping {
+    uint64_t begin, end, offset;
+    char *path;
+};
+
+/* A function that an address was found in, or code without a symbol. */
+struct known_function {
+    uint64_t begin, end;
+    uint32_t site;
+};
+
+struct code_map {
+    struct numbers returns; /* of addresses: RETURN, or NO_RETURN */
+    struct mapping *mapping;
+    size_t mappings, room;
+    struct known_function *function; /* in the order of their addresses */
+    size_t functions, room_for_functions;
+};
+
+/* The process maps a file; what was there before is gone. */
+void code_map_add(struct code_map *map, uint64_t begin, uint64_t bytes, uint64_t offset, const char *path);
+
+/* What it has mapped already. */
+void code_map_read(struct code_map *map, pid_t pid);
+
+/* The site of the function with the code at the address; 0 if no file has it. `program` is the path of the program. */
+uint32_t code_map_site(struct code_map *map, struct kernel_texts *texts, struct kernel_stacks *stacks, pid_t pid, const char *program,
+                       uint64_t address);
+
+/* Is the address one that a call returns to: is there a call in front of it? */
+bool code_map_is_return(struct code_map *map, pid_t pid, uint64_t address);
+
+/* It has become another program. */
+void code_map_forget(struct code_map *map);
