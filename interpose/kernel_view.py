@@ -109,7 +109,11 @@ class KernelView:
         """A process is new: it gets its place. One that nobody knows, or that must not be recorded, gets none."""
         parent, expected = self._recorded.get(process.parent), self._expected
         is_wanted = expected is not None if parent is None else self.wanted.follows
-        if not is_wanted or self.wanted.why_not(process.pid):
+        if not is_wanted:
+            return
+        if why := self.wanted.why_not(process.pid):
+            self._expected = None if parent is None else self._expected
+            self.failures.append(f"process {process.pid} is not recorded: {why}")
             return
         try:
             if parent is None:
@@ -122,7 +126,10 @@ class KernelView:
 
     def _continue(self, recorded: _Recorded, what: str) -> None:
         """It has ended, or become another program, which must perhaps not be recorded."""
-        if what == "end" or self.wanted.why_not(recorded.pid):
+        why = "" if what == "end" else self.wanted.why_not(recorded.pid)
+        if why:
+            self.failures.append(f"process {recorded.pid} is no longer recorded: {why}")
+        if why or what == "end":
             self._end(recorded)
         else:
             self._try(recorded.pid, recorded.note_program)

@@ -494,6 +494,62 @@ def test_paths_are_kept_only_as_far_as_they_may_be(tmp_path, option):
     ]
 
 
+FORBIDDING = """
+import sys
+from interpose.capture import session
+session.POLICY = sys.argv.pop(1)
+from interpose.cli.main import main
+sys.exit(main())
+"""
+
+
+def forbidding(directory: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`interpose kernel` on a machine with such a file."""
+    (directory / "interpose.conf").write_text(text)
+    command = (sys.executable, "-c", FORBIDDING, str(directory / "interpose.conf"), "kernel", *words)
+    return subprocess.run(command, cwd=directory, env=environment(), capture_output=True, text=True)
+
+
+def test_programs_that_are_forbidden_are_not_recorded_whatever_they_were_before(tmp_path):
+    script = "sleep 0.2; sh -c 'sleep 0.2; exec tail -f /dev/null' & sleep 0.6; kill $!; "
+    script += "timeout 0.3 tail -f /dev/null; sleep 0.1"
+
+    done = forbidding(tmp_path, "programs = tail", "sh", "-c", script)
+
+    experiment = Experiment(str(tmp_path / "ktest.1.er"))
+    programs = Counter(Path(each.log.executable).name for each in experiment.processes)
+    assert programs["sleep"] >= 3
+    assert programs["tail"] == 0
+    assert "forbidden by" in done.stderr
+    for process in experiment.processes:
+        sites = {Path(site.file).name for _, event in calls_of(process) for site in process.frames(event.stack)}
+        assert "tail" not in sites
+
+
+def test_processes_and_kinds_that_are_forbidden_are_not_recorded(tmp_path, started):
+    program = subprocess.Popen(["sleep", "30"])
+    started.append(program)
+
+    done = forbidding(tmp_path, f"users = {os.getuid()}", "-p", str(program.pid), "--for", "100ms")
+    assert done.returncode == 1
+    assert f"{program.pid}: forbidden by " in done.stderr
+    assert not list(tmp_path.glob("*.er"))
+
+    assert forbidding(tmp_path, "kinds = file", "cat", "/etc/hostname").returncode == 0
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    kinds = {process.numbered_intrinsics[event.intrinsic].kind for _, event in calls_of(process)}
+    assert "system" in kinds
+    assert "file" not in kinds
+
+
+def test_what_nobody_can_tell_is_not_recorded_where_programs_are_forbidden(tmp_path):
+    done = forbidding(tmp_path, "programs = tail", "true")
+
+    assert done.returncode == 0
+    assert not list(tmp_path.glob("*.er")) or "true" in Experiment(str(tmp_path / "ktest.1.er")).founder.log.executable
+    assert list(tmp_path.glob("*.er")) or "ended before its command line could be read" in done.stderr
+
+
 def test_files_are_their_owners_alone(tmp_path):
     watched(tmp_path, "sh", "-c", "/bin/true")
 

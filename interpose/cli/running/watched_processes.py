@@ -7,34 +7,44 @@ import os
 from interpose.capture.session import POLICY
 from interpose.config import policy
 
+GONE = "it ended before its command line could be read, and some programs are forbidden"
+Owner = tuple[set[int], set[int]]
+
 
 class Permitted:
     """Which processes and kinds may be recorded. Raises policy.Forbidden if the policy cannot be understood."""
 
     def __init__(self, path: str = POLICY) -> None:
         self._policy = policy.read(path)  # type: ignore[no-untyped-call]  # the program imports it
+        self._owner: Owner | None = None  # of the last process that was asked about
         self.forbidden_kinds = frozenset(self._policy.kinds) if self._policy else frozenset()
 
     def why_not(self, pid: int) -> str:
-        """Why the process `pid` must not be recorded; empty if it may be. Of one that has ended nobody can tell."""
+        """Why the process `pid` must not be recorded; empty if it may be. One that has ended belongs to whom the last
+        one did, and what it was nobody can tell."""
         if self._policy is None:
             return ""
         try:
-            policy.check(self._policy, _command_of(pid), _owner_of(pid))  # type: ignore[no-untyped-call]
+            command, self._owner = _command_of(pid), _owner_of(pid)
+        except OSError:
+            command = []
+        if not command and self._policy.programs:
+            return GONE
+        try:
+            policy.check(self._policy, command or [""], self._owner)  # type: ignore[no-untyped-call]
         except policy.Forbidden as why:
             return str(why)
-        except OSError as error:
-            return error.strerror or str(error)
         return ""
 
 
 def _command_of(pid: int) -> list[str]:
+    """The command line; empty if it has ended, and its parent has not asked yet."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read(1 << 20).split(b"\0")[:-1]
-    return [os.fsdecode(word) for word in words] or [os.readlink(f"/proc/{pid}/exe")]
+    return [os.fsdecode(word) for word in words]
 
 
-def _owner_of(pid: int) -> tuple[set[int], set[int]]:
+def _owner_of(pid: int) -> Owner:
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
         found = dict(line.partition(":")[::2] for line in file)
     users, groups = found["Uid"].split()[:2], [*found["Gid"].split()[:2], *found["Groups"].split()]
