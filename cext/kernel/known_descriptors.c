@@ -102,22 +102,22 @@ static void shorten(char path[PATH_ROOM])
     memcpy(path, named, sizeof named);
 }
 
-static bool look_up(pid_t pid, int64_t number, char path[PATH_ROOM], struct stat *status)
+static bool look_up(pid_t thread, int64_t number, char path[PATH_ROOM], struct stat *status)
 {
     char link[64];
-    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)pid, (int)number);
+    snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)thread, (int)number);
     ssize_t bytes = readlink(link, path, PATH_ROOM - 1);
     path[bytes > 0 ? bytes : 0] = 0;
     return bytes > 0 && stat(link, status) == 0;
 }
 
 /* The call that opened it says what it is, but for a terminal: when it is looked up, it may be another one. */
-static void learn(struct known_descriptor *known, struct kernel_texts *texts, pid_t pid, int64_t number)
+static void learn(struct known_descriptor *known, struct kernel_texts *texts, pid_t thread, int64_t number)
 {
     static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};
     char path[PATH_ROOM];
     struct stat status;
-    bool is_there = look_up(pid, number, path, &status);
+    bool is_there = look_up(thread, number, path, &status);
     known->looked_ns = now_ns();
     enum kind found = is_there ? kind_of(&status, path, number) : number <= STDERR_FILENO ? KIND_screen : KIND_file;
     if (is_there)
@@ -131,13 +131,13 @@ static void learn(struct known_descriptor *known, struct kernel_texts *texts, pi
         known->detail = texts_add(texts, path);
 }
 
-struct known_descriptor descriptor_of(struct known_descriptors *descriptors, struct kernel_texts *texts, pid_t pid, int64_t number)
+struct known_descriptor descriptor_of(struct known_descriptors *descriptors, struct kernel_texts *texts, pid_t thread, int64_t number)
 {
     struct known_descriptor *known = find_or_make(descriptors, number);
     if (!known)
         return (struct known_descriptor){.is_known = true, .kind = KIND_file};
     if (!known->looked_ns)
-        learn(known, texts, pid, number);
+        learn(known, texts, thread, number);
     return *known;
 }
 

@@ -30,8 +30,8 @@ void descriptors_close(struct known_descriptors *descriptors, struct kernel_text
 void descriptors_close_range(struct known_descriptors *descriptors, struct kernel_texts *texts, uint64_t from, uint64_t to,
                              uint64_t time_ns);
 
-/* What it refers to. */
-struct known_descriptor descriptor_of(struct known_descriptors *descriptors, struct kernel_texts *texts, pid_t pid, int64_t number);
+/* What it refers to. The kernel is asked of the thread: of a process whose first thread has ended it tells nothing. */
+struct known_descriptor descriptor_of(struct known_descriptors *descriptors, struct kernel_texts *texts, pid_t thread, int64_t number);
 
 /* A forked child has those of its parent; their paths are looked up again. */
 void descriptors_copy(struct known_descriptors *to, const struct known_descriptors *from);

@@ -273,7 +273,7 @@ static void change_descriptors(const struct watched_thread *thread, const struct
     case OPENS:
         descriptors_close(known, &process->texts, result, begun_ns);
         descriptors_open(known, result, call->kind == KIND_file || call->kind == KIND_net ? call->kind : KIND_COUNT);
-        descriptor_of(known, &process->texts, (pid_t)process->pid, result);
+        descriptor_of(known, &process->texts, (pid_t)thread->tid, result);
         break;
     default:
         break;
@@ -304,7 +304,7 @@ static void enter(const struct watched *watched, struct watched_thread *thread, 
         return;
     }
     if (is_about_descriptor(call))
-        about = descriptor_of(&process->descriptors, &process->texts, (pid_t)process->pid, (int32_t)note->argument[0]);
+        about = descriptor_of(&process->descriptors, &process->texts, (pid_t)thread->tid, (int32_t)note->argument[0]);
     thread->is_recorded = watched->kinds >> kind_of(call, about.kind) & 1;
     begin_call(thread, note, system_call_intrinsic(call, about.kind), about.detail);
 }
@@ -318,7 +318,7 @@ void watched_thread_found(struct watched_thread *thread, const struct note *note
 {
     struct watched_process *process = thread->process;
     if (is_about_descriptor(system_call_of(note->number)))
-        descriptor_of(&process->descriptors, &process->texts, (pid_t)process->pid, (int32_t)note->argument[0]);
+        descriptor_of(&process->descriptors, &process->texts, (pid_t)thread->tid, (int32_t)note->argument[0]);
     thread->found_in = note->number;
     thread->found_ns = note->time_ns;
     memcpy(thread->argument, note->argument, sizeof thread->argument);

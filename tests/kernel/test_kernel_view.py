@@ -388,6 +388,41 @@ def test_a_path_is_never_that_of_another_file_under_the_same_number(tmp_path):
     assert {path for path, _ in paths} <= {*known, "<closed at once>"}
 
 
+FIRST_ENDS = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *work(void *path)
+{
+    char byte;
+    usleep(100000);
+    int file = open(path, O_RDONLY);
+    for (int each = 0; each < 5; each++, usleep(50000))
+        (void)!pread(file, &byte, 1, 0);
+    return 0;
+}
+int main(int count, char **words)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, work, words[count - 1]);
+    pthread_exit(0);
+}
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_has_its_paths_too(tmp_path):
+    (tmp_path / "file").write_text("1")
+
+    (process,) = watched(tmp_path, compiled(tmp_path, FIRST_ENDS), tmp_path / "file").processes
+
+    reads = [
+        process.string(event.detail)
+        for name, event in calls_of(process)
+        if name == "syscall.pread64" and event.bytes == 1
+    ]
+    assert reads == [str(tmp_path / "file")] * 5
+
+
 def test_calls_are_of_the_kind_of_their_descriptors(tmp_path):
     (tmp_path / "one").write_text("1")
     (tmp_path / "three").write_text("333")
