@@ -79,7 +79,8 @@ READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/co
 # What recorded calls of C run, on a stack that may be small; what needs more has cext/core/spare_stack.c for it.
 ON_ANY_STACK = (
     "cext/native/",
-    *(f"cext/core/{name}.c" for name in ("detail_levels", "program_name", "readable", "spans", "spare_stack")),
+    *(f"cext/core/{name}.c" for name in ("database_name", "detail_levels", "program_name", "readable", "spans")),
+    *(f"cext/core/{name}.c" for name in ("spare_stack", "url")),
     "cext/hooks/descriptors.c",
     *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements", "passed_variables")),
     *(f"cext/program/{name}.c" for name in ("program_children", "program_databases", "program_messages")),
