@@ -3,6 +3,7 @@
 Names, versions and dependencies are in pyproject.toml.
 """
 
+import ast
 import fcntl
 import os
 import re
@@ -80,7 +81,8 @@ READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/co
 # What recorded calls of C run, on a stack that may be small; what needs more has cext/core/spare_stack.c for it.
 ON_ANY_STACK = (
     "cext/native/",
-    *(f"cext/core/{name}.c" for name in ("detail_levels", "program_name", "readable", "spans", "spare_stack")),
+    *(f"cext/core/{name}.c" for name in ("database_name", "detail_levels", "program_name", "readable", "spans")),
+    *(f"cext/core/{name}.c" for name in ("spare_stack", "url")),
     "cext/hooks/descriptors.c",
     *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements", "passed_variables")),
     *(f"cext/program/{name}.c" for name in ("program_children", "program_databases", "program_messages")),
@@ -194,6 +196,12 @@ def names_declared(declaration):
     plain = re.sub(r"__attribute__\(\(.*\)\)", "", declaration)
     declarators = [plain.partition("(")[0]] if "(" in plain else plain.split(",")
     return [re.findall(r"\w+", each.partition("[")[0])[-1] for each in declarators]
+
+
+def packed_fields():
+    """The fields of a declaration that a start unpacks, as the code that does it has them."""
+    (fields,) = re.findall(r"^PACKED = (\(.*?^\))", read("timing/intrinsics.pxi"), re.MULTILINE | re.DOTALL)
+    return ast.literal_eval(fields)
 
 
 def read(path):
@@ -400,7 +408,7 @@ class BuildStartup(Command):
         make = runpy.run_path(os.path.join("interpose", "bundle.py"))["make_for_start"]
         sys.path.insert(0, os.path.abspath(self.build_lib))  # the declarations are imported
         writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-        bundle = make([package], within=f"{package}/")
+        bundle = make([package], packed_fields(), within=f"{package}/")
         sys.path.pop(0)
         sys.dont_write_bytecode = writes
         with open(os.path.join(self.build_lib, self.BUNDLE), "wb") as file:

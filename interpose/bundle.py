@@ -22,12 +22,6 @@ START = "interpose.capture.session"
 # Its modules are imported by computed names.
 DECLARED = "interpose.instrumentation.system_library"
 WITHOUT_DOCSTRINGS = 2  # as in `python -OO`
-# The fields of a declaration that are packed, in the order in which timing/intrinsics.pxi reads them.
-PACKED = (
-    *("argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels"),
-    *("lock", "module", "name", "number", "passes", "qualified", "route", "target", "terminal", "transaction", "waits"),
-    *("is_on_request", "library"),
-)
 
 
 class Source(NamedTuple):
@@ -67,22 +61,23 @@ def make(directories: list[str], within: str = "") -> Bundle:
     return Bundle(places, code)
 
 
-def make_for_start(directories: list[str], within: str = "") -> Bundle:
+def make_for_start(directories: list[str], fields: tuple[str, ...], within: str = "") -> Bundle:
     """One piece for everything that every start imports, what the system library declares, and where the compiled
-    libraries are. Others are read from their files. The package in the directories must be the one that is imported."""
+    libraries are. Others are read from their files. The package in the directories must be the one that is imported.
+    `fields` are what timing/intrinsics.pxi reads of a declaration."""
     names = [name for name in _in_order(START, directories) if name not in ("interpose", "interpose.boot")]
     found = _sources(directories)
     codes = [_compiled(found[name].file, found[name].file.removeprefix(within), WITHOUT_DOCSTRINGS) for name in names]
     code = marshal.dumps(tuple(codes))
     places: dict[str, object] = {"": MAGIC_NUMBER, "<start>": (tuple(names), 0, len(code))}
     places.update({name: _place(found[name], within) for name in found if name in names or not found[name].is_python})
-    declared = marshal.dumps(packed())
+    declared = marshal.dumps(packed(fields))
     places["<declared>"] = (len(code), len(code) + len(declared))
     return Bundle(places, code + declared)
 
 
-def packed() -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
-    """What the system library declares at once, as a start with the default settings resolves it: the names of fields,
+def packed(fields: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
+    """What the system library declares at once, as a start with the default settings resolves it: these names,
     all values, and for each field of each declaration the number of its value, in two bytes. To make the declarations
     from it takes a tenth of the time of the modules that declare them."""
     from interpose import library
@@ -92,10 +87,10 @@ def packed() -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
     declared = library.resolve([(library.SYSTEM, system_library.standard())])
     values: dict[str, tuple[int, Any]] = {}
     numbers = array("H")
-    for value in [getattr(each, name) for each in declared for name in PACKED]:
+    for value in [getattr(each, name) for each in declared for name in fields]:
         numbers.append(values.setdefault(repr(value), (len(values), value))[0])
     system_library.forget()
-    return PACKED, tuple(value for _, value in values.values()), numbers.tobytes()
+    return fields, tuple(value for _, value in values.values()), numbers.tobytes()
 
 
 def _place(source: Source, within: str, begin: int = 0, end: int = 0) -> tuple[str, list[str] | None, int, int]:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interpose.analysis.recording.ending import DETACHED, ending, has_mapped, is_running
@@ -40,8 +40,6 @@ FAILED_AT_MOST = 5  # looks at what a process left that has ended: the disk is f
 ASKED_AT_MOST = 5  # how often to check for the end of a process that was never seen alive
 COMING_NS = 10_000_000_000  # so long may a process that was started take until it has described itself
 NEVER = float("inf")
-
-Clock = Callable[[], float]
 
 
 class Watched:

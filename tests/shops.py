@@ -10,7 +10,7 @@ MS = 1_000_000
 SHOP = "/home/u/shop/orders.py"
 REQUEST = "wsgi.request"
 # Rules that have something to say of most programs, and tests of their own.
-GENERAL = ("slow calls", "unexplained wait", "wait for a processor")
+GENERAL = ("slow calls", "unexplained wait", "wait for CPU")
 
 
 class Shop(Build):

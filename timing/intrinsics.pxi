@@ -31,11 +31,11 @@ cdef Declared as_declared(object intrinsic):
     return one
 
 
-# What differs among the declarations of the system library, in the order in which it is packed.
+# What differs among the declarations of the system library, in the order in which it is packed: setup.py reads it here.
 PACKED = (
-    *("argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels"),
-    *("lock", "module", "name", "number", "passes", "qualified", "route", "target", "terminal", "transaction", "waits"),
-    *("is_on_request", "library"),
+    "argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels", "lock",
+    "module", "name", "number", "passes", "qualified", "route", "target", "terminal", "transaction", "waits",
+    "is_on_request", "library",
 )
 
 

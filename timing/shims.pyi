@@ -13,6 +13,8 @@ _Marked = TypeVar("_Marked")
 Field = tuple[str, str, int, str]
 DataType = tuple[str, int, int, int, list[Field]]
 
+PACKED: tuple[str, ...]
+
 def interpreter_layout() -> dict[str, int]: ...
 
 class NotInterposed(Exception): ...

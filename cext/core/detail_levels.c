@@ -6,6 +6,7 @@
 
 #include "core/recorder.h"
 #include "core/thread_notes.h"
+#include "core/url.h"
 
 enum { ARGUMENT_BYTES = 4096, LONGEST_ENDING = 8, SHORTEST_HEX = 8 };
 
@@ -187,4 +188,20 @@ uint32_t argument_intern(enum kind kind, const char *text, size_t bytes)
     if (kind == KIND_process)
         return intern_name(text, bytes);
     return intern_changed(kind, how_much, text, bytes < ARGUMENT_BYTES ? bytes : ARGUMENT_BYTES);
+}
+
+/* As long as the path is, as above. */
+static __attribute__((noinline)) uint32_t intern_url(enum kind kind, const char *path, size_t bytes)
+{
+    char kept[bytes];
+    struct text text = {.bytes = kept, .room = bytes};
+    url_append(&text, path, bytes);
+    return text.length ? argument_intern(kind, kept, text.length) : 0;
+}
+
+uint32_t path_intern(enum kind kind, const char *path, size_t bytes)
+{
+    if (UNLIKELY(may_be_url(path, bytes)))
+        return intern_url(kind, path, bytes < ARGUMENT_BYTES ? bytes : ARGUMENT_BYTES);
+    return argument_intern(kind, path, bytes);
 }

@@ -27,6 +27,9 @@ VISIBLE void arguments_cost(uint32_t ns);
 /* The number of what may be kept of a text; 0 for nothing. */
 VISIBLE uint32_t argument_intern(enum kind kind, const char *text, size_t bytes);
 
+/* The same of a path, which may be a URL by mistake: os.path.exists(url). */
+VISIBLE uint32_t path_intern(enum kind kind, const char *path, size_t bytes);
+
 /* Write what may be kept of a text that has at most as many bytes as there is room for; returns the length. */
 VISIBLE size_t argument_shape(enum kind kind, const char *text, size_t bytes, char *shape);
 VISIBLE size_t argument_normalise(enum kind kind, const char *text, size_t bytes, char *normalised);

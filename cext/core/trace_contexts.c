@@ -73,7 +73,8 @@ static struct carried *carried_by(const struct thread *thread, uint32_t call)
     return found && call && found->call == call ? found : NULL;
 }
 
-const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call)
+/* That of a call; NULL if it has none, or if a thousand calls of the thread have had one since. */
+static const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call)
 {
     const struct carried *found = carried_by(thread, call);
     return found && found->contexts[CAME_WITH].parent ? &found->contexts[CAME_WITH] : NULL;

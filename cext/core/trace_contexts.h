@@ -36,9 +36,6 @@ VISIBLE void trace_context_note_span(struct thread *thread, const struct trace_c
 /* A thread begins to record: it has none. */
 void trace_contexts_forget(struct thread *thread);
 
-/* That of a call; NULL if it has none, or if a thousand calls of the thread have had one since. */
-VISIBLE const struct trace_context *trace_context_of(const struct thread *thread, uint32_t call);
-
 /* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the
    experiment, and as parent the innermost call in progress; and the state that this trace came with, or NULL. False if
    the transaction is not sampled and came with nothing. */

@@ -24,7 +24,7 @@ static bool is_plain(const char *text, size_t bytes)
     for (const char *sign = "=@;#?"; *sign; sign++)
         if (memchr(text, *sign, bytes))
             return false;
-    return !memmem(text, bytes, "://", 3);
+    return !memmem(text, bytes, ":/", 2);
 }
 
 static void put_name(char part[PART_BYTES], const char *text, size_t bytes)

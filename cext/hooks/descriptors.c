@@ -39,7 +39,7 @@ static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t
         length = snprintf(text, sizeof text, "%s%.*s", abstract ? "@" : "", (int)strnlen(local->sun_path + abstract, room),
                           local->sun_path + abstract);
     }
-    return length > 0 ? argument_intern(KIND_net, text, (size_t)length) : 0;
+    return length > 0 ? path_intern(KIND_net, text, (size_t)length) : 0;
 }
 
 /* --- what threads do at once */
@@ -113,7 +113,7 @@ static __attribute__((noinline)) bool intern_link_in(size_t room, int number, ui
     if (bytes <= 0)
         *detail = detail_intern(link, (size_t)snprintf(link, sizeof link, "descriptor %d", number));
     else
-        *detail = text[0] == '/' ? argument_intern(KIND_file, text, (size_t)bytes) : intern_type(text);
+        *detail = text[0] == '/' ? path_intern(KIND_file, text, (size_t)bytes) : intern_type(text);
     return true;
 }
 

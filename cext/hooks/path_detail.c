@@ -9,15 +9,15 @@
 uint32_t path_text(PyObject *path, enum kind kind)
 {
     if (PyUnicode_Check(path) && PyUnicode_IS_COMPACT_ASCII(path))
-        return argument_intern(kind, (const char *)PyUnicode_1BYTE_DATA(path), (size_t)PyUnicode_GET_LENGTH(path));
+        return path_intern(kind, (const char *)PyUnicode_1BYTE_DATA(path), (size_t)PyUnicode_GET_LENGTH(path));
     if (PyBytes_Check(path))
-        return argument_intern(kind, PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path));
+        return path_intern(kind, PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path));
     if (!PyUnicode_Check(path))
         return 0;
     PyObject *bytes = encoded(path);
     if (!bytes)
         return string_intern("?", 1);
-    uint32_t number = argument_intern(kind, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    uint32_t number = path_intern(kind, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
     Py_DECREF(bytes);
     return number;
 }

@@ -7,6 +7,7 @@
 #include "kinds.h"
 #include "cpython/attributes.h"
 #include "hooks/attribute_names.h"
+#include "hooks/object_texts.h"
 #include "hooks/url_detail.h"
 
 static PyObject *method_told(PyObject *told)
@@ -33,19 +34,16 @@ uint32_t served_detail(PyObject *owner, PyObject *told)
 /* A method, if any, and the pattern of a route, in which a `?` is a pattern's. Django's have no slash in front. */
 static uint32_t pattern_detail(PyObject *method, PyObject *pattern)
 {
-    struct text text = {.length = 0};
+    char kept[TEXT_BYTES];
+    struct text text = {.bytes = kept, .room = sizeof kept};
     Py_ssize_t bytes;
-    const char *word = bytes_of_text(method, &bytes);
-    if (word && bytes < 32) {
-        append(&text, word, (size_t)bytes);
-        append(&text, " ", 1);
-    }
     const char *given = bytes_of_text(pattern, &bytes);
     if (!given)
         return 0;
+    append_method(&text, method);
     if (!bytes || !strchr("/^", *given))
-        append(&text, "/", 1);
-    append(&text, given, (size_t)bytes);
+        text_append(&text, "/", 1);
+    text_append(&text, given, (size_t)bytes);
     return argument_intern(KIND_logic, text.bytes, text.length);
 }
 

@@ -6,17 +6,10 @@
 #include <stdint.h>
 
 #include "kinds.h"
-#include "hooks/object_texts.h"
+#include "core/url.h"
 
-struct text {
-    char bytes[TEXT_BYTES];
-    size_t length;
-};
-
-/* How much of it comes before one of these. */
-size_t length_until(const char *bytes, size_t length, const char *ends);
-
-void append(struct text *text, const char *bytes, size_t length);
+/* Put a request's method and a space, if there is one. */
+void append_method(struct text *text, PyObject *method);
 
 /* A method, if any, and a URL: a text, or an object that keeps its parts. */
 uint32_t url_detail(enum kind kind, PyObject *method, PyObject *url);

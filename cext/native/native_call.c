@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/database_name.h"
 #include "core/detail_levels.h"
 #include "core/program_name.h"
 #include "core/readable.h"
 #include "core/statement_interning.h"
+#include "core/url.h"
 #include "hooks/descriptors.h"
 #include "hooks/open_calls.h"
 #include "hooks/traffic.h"
@@ -195,6 +197,13 @@ static bool can_be_read(const struct native_call *call, const char *text, int er
     return text && (was_read || readable_length(text, LONGEST_STATEMENT) >= 0);
 }
 
+static uint32_t host_intern(const char *text)
+{
+    size_t bytes = strlen(text);
+    const char *host = host_within(text, &bytes);
+    return path_intern(KIND_net, host, bytes);
+}
+
 static uint32_t late_native_detail(const struct native_call *call, int error)
 {
     const struct slot *slot = call->slot;
@@ -207,7 +216,7 @@ static uint32_t late_native_detail(const struct native_call *call, int error)
     if (!can_be_read(call, text, error))
         return 0;
     if (slot->detail == DETAIL_path)
-        return argument_intern(KIND_file, text, strlen(text));
+        return path_intern(KIND_file, text, strlen(text));
     if (slot->detail == DETAIL_command)
         return program_of_line(text, strlen(text));
     if (slot->detail == DETAIL_program)
@@ -215,8 +224,8 @@ static uint32_t late_native_detail(const struct native_call *call, int error)
     if (slot->detail == DETAIL_word)
         return argument_intern(KIND_db, text, strspn(text, letters));
     if (slot->detail == DETAIL_database)
-        return strncmp(text, "file:", 5) == 0 ? 0 : argument_intern(KIND_db, text, strlen(text));
-    return slot->detail == DETAIL_host ? argument_intern(KIND_net, text, strlen(text)) : 0;
+        return database_intern(text);
+    return slot->detail == DETAIL_host ? host_intern(text) : 0;
 }
 
 /* It did not wait long enough to be recorded. */

@@ -200,10 +200,10 @@ def test_calls_without_lines_are_told_where_they_were_not_asked_for(tmp_path, st
 @pytest.mark.parametrize(
     ("code_ms", "code_cpu_ms", "commits_ms", "delay_ms", "rules"),
     [
-        (1000, 400, 0, 600, ["computing", "wait for a processor"]),
-        (1000, 60, 0, 900, ["wait for a processor", "computing"]),
-        (1000, 400, 400, 600, ["computing", "wait for a processor", "slow calls"]),
-        (200, 200, 800, 700, ["slow calls", "wait for a processor"]),
+        (1000, 400, 0, 600, ["computing", "wait for CPU"]),
+        (1000, 60, 0, 900, ["wait for CPU", "computing"]),
+        (1000, 400, 400, 600, ["computing", "wait for CPU", "slow calls"]),
+        (200, 200, 800, 700, ["slow calls", "wait for CPU"]),
     ],
 )
 def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
@@ -221,7 +221,7 @@ def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
     assert [each.rule for each in found if each.rule != "unexplained wait"] == rules
 
 
-@pytest.mark.parametrize(("delay_ms", "first"), [(600, "repeated work"), (900, "wait for a processor")])
+@pytest.mark.parametrize(("delay_ms", "first"), [(600, "repeated work"), (900, "wait for CPU")])
 def test_a_wait_for_a_processor_in_repeated_calls_would_go_with_them(tmp_path, delay_ms, first):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     opening, stack = build.intrinsic("io.FileIO", "file"), build.stack(build.site("/home/u/a.py", 3, "f"))

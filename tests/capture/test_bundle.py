@@ -13,6 +13,7 @@ import interpose
 from interpose import bundle, library
 from interpose.boot import BUNDLE, Finder, open_bundle
 from interpose.instrumentation import system_library
+from interpose.timing import shims
 
 PACKAGE = Path(interpose.__file__).parent
 IMPORTED = """
@@ -112,7 +113,7 @@ def test_its_code_is_all_there(made):
 # --- what every start imports
 
 def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_alone():
-    made = bundle.make_for_start([*map(str, interpose.__path__)])
+    made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
     names, _, _ = made.places["<start>"]
     others = {each for each in made.places if each.startswith("interpose.")} - {*names}
 
@@ -122,7 +123,7 @@ def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_
 
 
 def test_it_has_what_the_system_library_declares_at_once():
-    fields, values, numbers = bundle.packed()
+    fields, values, numbers = bundle.packed(shims.PACKED)
     found = [values[number] for number in array("H", numbers)]
     rows = [found[first : first + len(fields)] for first in range(0, len(found), len(fields))]
     system_library.forget()
@@ -136,7 +137,7 @@ def test_it_has_what_the_system_library_declares_at_once():
 def test_what_is_not_in_it_of_a_declaration_is_the_same_for_all():
     system_library.forget()
     declared = library.resolve([(library.SYSTEM, system_library.standard())])
-    left_out = {*library.Intrinsic.__slots__} - {*bundle.PACKED} - {"layer"}
+    left_out = {*library.Intrinsic.__slots__} - {*shims.PACKED} - {"layer"}
     found = {name: {getattr(each, name) for each in declared} for name in left_out}
     system_library.forget()
 
@@ -173,7 +174,7 @@ def test_a_start_without_it_interposes_the_same(tmp_path):
 STARTED = """
 import sys
 from interpose import boot, bundle
-made = bundle.make_for_start(sys.argv[1:])
+made = bundle.make_for_start(sys.argv[1:], ())
 for name in [each for each in sys.modules if each.startswith("interpose.") and each[10:] not in ("boot", "bundle")]:
     del sys.modules[name]  # what making it has imported
 names, begin, end = made.places["<start>"]

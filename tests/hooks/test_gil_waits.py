@@ -15,7 +15,7 @@ MS = 1_000_000
 STEP_US = 20_000  # as long as a C function keeps the lock, much longer than the 5 ms after which others want it
 
 # What the program knows of its own waits: it sleeps until a time without the lock, and then takes it again. `delay` is
-# how long the kernel had the thread wait for a processor, which may be before it wants the lock and after it has it.
+# how long the kernel had the thread wait for CPU, which may be before it wants the lock and after it has it.
 KNOWS = """
 import ctypes, json, os, sys, threading, time
 
@@ -99,7 +99,7 @@ def convoy(traced):
 
 
 def test_waits_take_as_long_as_the_program_knows_that_they_did(convoy):
-    """Within 2 %, and what the thread waited for a processor while it had the lock already."""
+    """Within 2 %, and what the thread waited for CPU while it had the lock already."""
     done, known = convoy
     held = [event for event in at_line(done, waits_of(done), line_of(done, "# waits")) if event.detail]
 
@@ -156,7 +156,7 @@ print(json.dumps(known))
 
 @pytest.mark.parametrize("threads", [2, 4])
 def test_of_a_thread_that_computes_nothing_is_left_unexplained(traced, threads):
-    """Its wall time is CPU time, waits for the lock, and what the kernel had it wait for a processor, which in part is
+    """Its wall time is CPU time, waits for the lock, and what the kernel had it wait for CPU, which in part is
     in a wait: that ends when the thread runs again. Within 2 % of the wall time."""
     done = traced(COMPUTING, str(threads), "3000000")
     founder = done.experiment.founder

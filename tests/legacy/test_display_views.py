@@ -247,7 +247,7 @@ def test_input_and_output_is_counted_by_size_and_by_file(display):
         ("header", "INTERPOSE=1"),
         ("overview", "[X]  *  wall"),
         ("statistics", "events recorded"),
-        ("samples", "run delay"),
+        ("samples", "wait for CPU"),
         ("metric_list", "dbn"),
         ("fsummary", "sqlite3.Cursor.execute"),
         ("describe", "INTRINSIC"),

@@ -294,7 +294,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-# cause: lock convoy | wait for a processor
+# cause: lock convoy | wait for CPU
 """,
     "a sleep in a coroutine": LOOP
     + """

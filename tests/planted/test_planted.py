@@ -19,7 +19,7 @@ from interpose.reports.screen.verdict import FINDINGS, WORTH
 pytestmark = [pytest.mark.slow, pytest.mark.planted]
 
 # They say what the machine did, or that there is nothing else; no program is planted without them.
-ALWAYS_TRUE = frozenset(("wait for a processor", "computing"))
+ALWAYS_TRUE = frozenset(("wait for CPU", "computing"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
-import zstandard
+from contents import contents_of
 from servers import need_server
 from tracing import environment, write_program
 
@@ -233,27 +233,12 @@ print(done, len(ways) + 6)
 SETTINGS = [{}, {"INTERPOSE_CONSOLIDATE": "1"}, {"INTERPOSE_RING": "1MiB"}, {"INTERPOSE": "lines"}]
 
 
-def texts_in(path: Path):
-    """What the file holds, as it is and unpacked."""
-    data = path.read_bytes()
-    yield data
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-    for at in range(len(data)):
-        at = data.find(b"\x28\xb5\x2f\xfd", at)
-        if at < 0:
-            return
-        try:
-            yield reader.decompressobj().decompress(data[at:])
-        except zstandard.ZstdError:
-            continue
-
-
 def files_with(directory: Path):
     """The files of the experiment that the canary is in."""
     needles = [word.encode() for word in (CANARY, *HIDDEN)]
     found = []
     for path in sorted(each for each in directory.rglob("*") if each.is_file()):
-        if any(needle in text for text in texts_in(path) for needle in needles):
+        if any(needle in text for text in contents_of(path) for needle in needles):
             found.append(str(path.relative_to(directory)))
     return found
 

@@ -26,7 +26,7 @@ SHOP = "/home/u/shop"
 
 @pytest.fixture
 def batch(tmp_path):
-    """A program that computes in two functions, waits for a processor, waits for something, and serves a request."""
+    """A program that computes in two functions, waits for CPU, waits for something, and serves a request."""
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     request = build.intrinsic("flask.Flask.wsgi_app", "logic")
     build.events([event(2000 * MS, 300 * MS, 300 * MS, call=1, intrinsic=request)])

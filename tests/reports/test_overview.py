@@ -1,4 +1,4 @@
-"""Samples of what a process has used, and what its threads waited for a processor."""
+"""Samples of what a process has used, and how long its threads waited for CPU."""
 
 import json
 from collections import Counter
@@ -183,7 +183,7 @@ def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it
     assert computing_ns > 300_000_000
     assert 0.9 * computing_ns <= found.processor_ns <= whole_ns
     assert found.unexplained_ns < 0.1 * computing_ns
-    assert f" waiting for a processor  {duration(found.processor_ns)}  " in interpose("report", done.path).stdout
+    assert f" wait for CPU  {duration(found.processor_ns)}  " in interpose("report", done.path).stdout
 
 
 @pytest.mark.long
@@ -227,8 +227,8 @@ def test_calls_that_only_waited_for_a_processor_are_not_said_to_be_slow_first(tm
 
     shown = interpose_here("report", str(build.write())).stdout
 
-    assert "\nSlowest: The program was ready to run, but waited for a processor (950 ms of" in shown
-    assert " waiting for a processor  950 ms  in calls, estimated: processors were busy\n" in shown
+    assert "\nSlowest: The program was ready to run, but waited for CPU (950 ms of" in shown
+    assert " wait for CPU  950 ms  in calls, estimated: processors were busy\n" in shown
 
 
 def test_what_is_waited_in_a_call_in_progress_is_explained(tmp_path):

@@ -69,7 +69,7 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
     assert sum(of_cpu) == sum(row["cpu_ns"] for row in sections) == cpu_ns
     assert sum(waits) == sum(row["wait_ns"] for row in resource) == wall_ns - cpu_ns
     assert sum(row["response_ns"] for row in moves if row["transaction"]) == wall_ns
-    assert session["CPU time"] + session["wait"] + (session["stretch"] or 0) == wall_ns
+    assert session["CPU time"] + session["wait"] + (session["wait for CPU"] or 0) == wall_ns
     of_files = [call for call in found if INTRINSICS[call.intrinsic][1] in ("file", "net")]
     assert sum(row["time_ns"] for row in files) == sum(call.self_wall_ns for call in of_files)
     assert sum(row["operations"] for row in files) == len(of_files)
@@ -185,7 +185,7 @@ def test_solo_is_not_reckoned_of_too_many_calls(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shop(tmp_path):
-    """Queries from own lines, one of them by way of a library; the second thread waited for a processor."""
+    """Queries from own lines, one of them by way of a library; the second thread waited for CPU."""
     build = Build(tmp_path / "t.1.er")
     query, stat_ = build.intrinsic("sqlite3.Cursor.execute", "db"), build.intrinsic("os.stat", "file")
     save = build.stack(build.site("/home/u/shop/orders.py", 88, "save"))
@@ -216,13 +216,13 @@ def test_waits_are_told_with_the_line_that_invoked_them_and_the_library_between(
     ]
 
 
-def test_wall_time_is_cpu_wait_and_stretch(shop):
+def test_wall_time_is_cpu_wait_and_run_queue_delay(shop):
     process = Experiment(str(shop)).founder
     spent = whole_of(spent_by_thread([account(process, consolidated(process, ("thread",)).by_thread())]).values())
 
-    assert (spent.wall_ns, spent.cpu_ns, spent.stretch_ns) == (1000 * MS, 200 * MS, 50 * MS)
-    assert spent.wall_ns == spent.cpu_ns + spent.wait_ns + spent.stretch_ns
-    assert spent.has_stretch
+    assert (spent.wall_ns, spent.cpu_ns, spent.delay_ns) == (1000 * MS, 200 * MS, 50 * MS)
+    assert spent.wall_ns == spent.cpu_ns + spent.wait_ns + spent.delay_ns
+    assert spent.has_delay
 
 
 def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
@@ -249,7 +249,7 @@ def test_what_is_not_recorded_is_said(tmp_path):
     made = profiled(Analysis(Experiment(str(build.write()))))
     notes = {name: " ".join(SECTIONS[name](made).notes) for name in SECTIONS}
 
-    assert "stretch: not recorded" in notes["session"]
+    assert "wait for CPU: not recorded" in notes["session"]
     assert "samples: not recorded (record with INTERPOSE_SAMPLE=on)" in notes["activity"]
     for name in ("section", "procedure", "cpu"):
         assert "not recorded (record with INTERPOSE=calls,lines)" in notes[name]

@@ -14,7 +14,7 @@ Rule = Callable[[Survey], Iterator[Finding]]
 # Findings with smaller possible savings, as a share of the time that matters, are left out.
 LEAST_SHARE = 0.01
 # This rule tells what other programs did to this one.
-OF_THE_MACHINE = "wait for a processor"
+OF_THE_MACHINE = "wait for CPU"
 # A finding is left out if most of its evidence belongs to an earlier one, which is more specific.
 RULES: tuple[Rule, ...] = (
     event_loops.awaits_one_by_one,
@@ -47,7 +47,7 @@ def findings(analysis: Analysis) -> list[Finding]:
 
 
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
-    """The findings of a survey, largest possible savings first; a wait for a processor comes after the program's own
+    """The findings of a survey, largest possible savings first; a wait for CPU comes after the program's own
     causes that explain as much."""
     told: list[Finding] = []
     claimed: set[int] = set()
@@ -61,7 +61,7 @@ def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule
 
 
 def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
-    """The program's own large causes that explain as much of the time as the wait for a processor, which is the
+    """The program's own large causes that explain as much of the time as the wait for CPU, which is the
     machine's part."""
     machine_ns = sum(each.bound_ns for each in told if each.rule == OF_THE_MACHINE)
     own = [each for each in told if each.rule != OF_THE_MACHINE]

@@ -85,7 +85,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     waited = survey.unseen
     for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
     if for_processor_ns > 0:
-        yield found("wait for a processor", (), time_ns=for_processor_ns)
+        yield found("wait for CPU", (), time_ns=for_processor_ns)
     if waited.unexplained_ns >= BY_CHANCE_NS:
         unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)
@@ -94,7 +94,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
 
 
 def explained_ns(survey: Survey, finding: Finding) -> int:
-    """The time that goes with a cause, and the waits for a processor that would go with it: code that computes less
+    """The time that goes with a cause, and the waits for CPU that would go with it: code that computes less
     waits less, and so do fewer calls."""
     if finding.rule != "computing":
         waited_ns = sum(max(row.wall_ns - row.cpu_ns, 0) for row in finding.rows) if finding.units else 0

@@ -2,13 +2,13 @@
 
 For each pool, without remainder:
 
-    wall = CPU + wait for the interpreter lock + wait for a processor + in calls in progress + unexplained
+    wall = CPU + wait for the interpreter lock + wait for CPU + in calls in progress + unexplained
 
 Wall and CPU time are exact; the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
-are events, so they are exact, too, and each has its line. The wait for a processor is the kernel's figure for the
+are events, so they are exact, too, and each has its line. The wait for CPU is the kernel's figure for the
 thread, divided in proportion to the samples that found the thread ready to run or, without any, to the CPU time. A
-thread that waits for the lock may also wait for a processor; that counts as a wait for the lock. The rest is
-unexplained. Samples divide CPU time, the wait for a processor (samples that were ready to run) and the unexplained rest
+thread that waits for the lock may also wait for CPU; that counts as a wait for the lock. The rest is
+unexplained. Samples divide CPU time, the wait for CPU (samples that were ready to run) and the unexplained rest
 (samples that waited) among functions and lines. A call still in progress when the recording ends is not an event: the
 wait in it is known, and belongs to no code.
 """
@@ -86,7 +86,7 @@ class Spent:
         return self.wall_ns - self.cpu_ns - self.in_progress_ns
 
     def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
-        """Believe the samples of a thread that the kernel says waited for a processor for `delay_ns`, and that was
+        """Believe the samples of a thread that the kernel says waited for CPU for `delay_ns`, and that was
         found `ready` so often: it waited where it was found so. Where it hardly ever waited for anything else when it
         was sampled, little is unexplained."""
         waited_ns, wall_ns = self.waited_ns, self.wall_ns - self.in_progress_ns

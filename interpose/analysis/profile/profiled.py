@@ -61,7 +61,7 @@ class Sampling:
 class ProcessProfile:
     """The samples of one process, and the totals of its pools. `moved` are the records with self time that belongs to
     pools, each with its pool: calls that contain code, and waits for the lock outside of other calls. `in_calls_ns` is
-    how long its threads waited for a processor elsewhere."""
+    how long its threads waited for CPU elsewhere."""
 
     process: Process
     sampled: Sampled
@@ -353,7 +353,7 @@ def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterat
 
 
 def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
-    """The totals of the pools of calls, from their self times; waits for a processor are as likely there as in other
+    """The totals of the pools of calls, from their self times; waits for CPU are as likely there as in other
     code."""
     for record, pool, is_lock in made.moved:
         if not is_lock:

@@ -81,7 +81,7 @@ class Weights:
 
 @dataclass
 class Walked:
-    """The samples of one process. `delays_ns` is how long each thread waited for a processor between its first sample
+    """The samples of one process. `delays_ns` is how long each thread waited for CPU between its first sample
     and its last one, `ready` in how many of them; `unplaced` are samples of threads that had recorded nothing
     yet, `unplaced_ns` the CPU time of these, by stack."""
 

@@ -1,4 +1,4 @@
-"""Wall time divided as it was spent: on a processor, waiting, or waiting for a processor that others had."""
+"""Wall time divided as it was spent: on a processor, waiting, or ready to run while others had the processors."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from interpose.analysis.calls.account import OpenCallFound, ProcessAccount, Shar
 
 
 class Spent(NamedTuple):
-    """Wall time, divided into CPU time, wait and run-queue delay; `has_stretch` is false if the kernel gave none."""
+    """Wall time, divided into CPU time, wait and run-queue delay; `has_delay` is false if the kernel gave none."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
     wait_ns: int = 0
-    stretch_ns: int = 0
-    has_stretch: bool = False
+    delay_ns: int = 0
+    has_delay: bool = False
 
 
 class Unseen(NamedTuple):
     """The program's wait outside of calls that have ended: for a processor (estimated), without a known cause, and in
-    calls in progress; and its wait for a processor in calls, and while they were recorded."""
+    calls in progress; and its wait for CPU in calls, and while they were recorded."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
@@ -31,7 +31,7 @@ class Unseen(NamedTuple):
 def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     """The wait of the program between its calls, thread by thread.
 
-    The kernel says how long a thread waited for a processor, but not where. A preempted thread was computing, so the
+    The kernel says how long a thread waited for CPU, but not where. A preempted thread was computing, so the
     part of that time between calls is proportional to the CPU time there. It is at most the wait there, and at least
     what exceeds all waits elsewhere. Waits in calls in progress are explained, because reports name these calls.
     """
@@ -40,12 +40,12 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
 
 
 def delays_of(account: ProcessAccount) -> dict[int, int]:
-    """How long each thread of a process waited for a processor, as the kernel had counted when last asked."""
+    """How long each thread of a process waited for CPU, as the kernel had counted when last asked."""
     return {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
 
 
 def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict[int, Unseen]:
-    """The same of each thread of a process, which waited for a processor so long in all."""
+    """The same of each thread of a process, which waited for CPU so long in all."""
     in_progress_ns, found = _in_progress_ns(account), {}
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
@@ -58,7 +58,7 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
 
 
 def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int) -> int:
-    """How much of a thread's wait for a processor was not in its code; at most what it waited elsewhere."""
+    """How much of a thread's wait for CPU was not in its code; at most what it waited elsewhere."""
     return max(min(delay_ns - of_code_ns, _waited_elsewhere(share)), 0)
 
 
@@ -89,8 +89,8 @@ def whole_of(parts: Iterable[Spent]) -> Spent:
     found = Spent()
     for each in parts:
         wall_ns, cpu_ns = found.wall_ns + each.wall_ns, found.cpu_ns + each.cpu_ns
-        wait_ns, stretch_ns = found.wait_ns + each.wait_ns, found.stretch_ns + each.stretch_ns
-        found = Spent(wall_ns, cpu_ns, wait_ns, stretch_ns, found.has_stretch or each.has_stretch)
+        wait_ns, delay_ns = found.wait_ns + each.wait_ns, found.delay_ns + each.delay_ns
+        found = Spent(wall_ns, cpu_ns, wait_ns, delay_ns, found.has_delay or each.has_delay)
     return found
 
 
@@ -104,8 +104,8 @@ def spent_by_thread(accounts: Iterable[ProcessAccount]) -> dict[tuple[str, int],
         delays = delays_of(account)
         for number, share in account.threads.items():
             cpu_ns = min(share.cpu_ns, share.wall_ns)
-            stretch_ns = min(delays.get(number, 0), share.wall_ns - cpu_ns)
-            wait_ns = share.wall_ns - cpu_ns - stretch_ns
-            spent = Spent(share.wall_ns, cpu_ns, wait_ns, stretch_ns, bool(delays.get(number)))
+            delay_ns = min(delays.get(number, 0), share.wall_ns - cpu_ns)
+            wait_ns = share.wall_ns - cpu_ns - delay_ns
+            spent = Spent(share.wall_ns, cpu_ns, wait_ns, delay_ns, bool(delays.get(number)))
             found[account.process.place, number] = spent
     return found

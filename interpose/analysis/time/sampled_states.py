@@ -1,7 +1,7 @@
-"""What the code of threads did along time, from samples: it ran, waited for a processor, or for something unknown.
+"""What the code of threads did along time, from samples: it ran, waited for CPU, or for something unknown.
 
 A sample stands for the time since the one before it, a tenth of a second at most. A thread that was ready to run when
-it was sampled had run for as long as its CPU time says, and then waited for a processor. Where a slice has calls,
+it was sampled had run for as long as its CPU time says, and then waited for CPU. Where a slice has calls,
 samples have what these leave of it.
 """
 

@@ -10,7 +10,7 @@ from interpose.cli.output import add_output_arguments, write_table
 from interpose.reports.tables.overview import overview_table
 
 NAME = "overview"
-HELP = "show CPU, memory, page faults, waits for a processor by second"
+HELP = "show CPU, memory, page faults, waits for CPU by second"
 EXAMPLE = "interpose overview"
 
 

@@ -30,7 +30,7 @@ _ADVICE = {
     "driver computes": "Fetch fewer rows and columns, or use a compiled driver.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
     "child processes": "See what each took: interpose processes.",
-    "wait for a processor": "Measure on a less busy machine, or use fewer threads and processes.",
+    "wait for CPU": "Measure on a less busy machine, or use fewer threads and processes.",
     "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See its lines: record with interpose run, then interpose report --by line.",
     "awaits one by one": "Request them together, or await them together: asyncio.gather.",
@@ -306,7 +306,7 @@ def _children(words: Sentences, finding: Finding) -> str:
 
 
 def _processor(words: Sentences, finding: Finding) -> str:
-    return f"The program was ready to run, but waited for a processor ({words.took(finding)}, estimated)."
+    return f"The program was ready to run, but waited for CPU ({words.took(finding)}, estimated)."
 
 
 def _unexplained(words: Sentences, finding: Finding) -> str:
@@ -365,7 +365,7 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "slow awaits": _slow_awaits,
     "waits of event loop": _loop_waits,
     "child processes": _children,
-    "wait for a processor": _processor,
+    "wait for CPU": _processor,
     "unexplained wait": _unexplained,
     "computing": _computing,
     "no lines": _no_lines,

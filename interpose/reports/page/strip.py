@@ -33,7 +33,7 @@ def strip(material: Material, anchors: Anchors) -> Markup:
         remarks = ["Not recorded: calls were consolidated during the run (record without INTERPOSE_CONSOLIDATE)."]
     if any(state in lane.kinds for lane in made.lanes for state in STATES):
         remarks.append(
-            " Between calls the lanes show samples: code that runs, that waits for a processor, and waits without a"
+            " Between calls the lanes show samples: code that runs, that waits for CPU, and waits without a"
             " known cause. Samples within requests and imports are shown, too."
         )
     if made.is_estimated:

@@ -132,7 +132,7 @@ def chosen(screen: Screen) -> Iterator[str]:
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
-    """Lines if the program waited for a processor, or outside of its calls for no known cause; none if calls were not
+    """Lines if the program waited for CPU, or outside of its calls for no known cause; none if calls were not
     recorded, nor of what the table has rows for."""
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
     found = screen.unseen if "calls" in screen.log.recorded else Unseen()
@@ -140,7 +140,7 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
     delays = {"in code": 0 if in_table else found.processor_ns, "in calls": found.in_calls_ns}
     told = [f"{duration(ns)}  {where}" for where, ns in delays.items() if ns >= least_ns]
     if told:
-        yield f" waiting for a processor  {', '.join(told)}, estimated: processors were busy"
+        yield f" wait for CPU  {', '.join(told)}, estimated: processors were busy"
     if found.unexplained_ns >= least_ns and not in_table:
         yield f" unexplained wait  {duration(found.unexplained_ns)}  in code: no known cause (docs/limits.md)"
 

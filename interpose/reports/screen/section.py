@@ -12,7 +12,7 @@ from interpose.reports.formats.units import SECOND_NS, count, duration
 
 _BAR = 20
 
-TEXT, TIME, COUNT, SHARE = "text", "time", "count", "share"
+TEXT, TIME, COUNT = "text", "time", "count"
 NO_SAMPLES = "samples: not recorded (record with INTERPOSE_SAMPLE=on)"
 
 

@@ -47,7 +47,7 @@ from interpose.reports.screen.section import (
 
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
-NO_STRETCH = "stretch: not recorded (the kernel gave no run-queue delay); it is in wait"
+NO_DELAY = "wait for CPU: not recorded (the kernel gave no run-queue delay); it is in wait"
 NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
 
 
@@ -84,20 +84,20 @@ def session(made: Profiled) -> Section:
         ("run time (of all threads)", duration(spent.wall_ns), spent.wall_ns),
         ("CPU time", with_share(spent.cpu_ns, spent.wall_ns), spent.cpu_ns),
         ("wait", with_share(spent.wait_ns, spent.wall_ns), spent.wait_ns),
-        ("stretch", with_share(spent.stretch_ns, spent.wall_ns), spent.stretch_ns if spent.has_stretch else None),
+        ("wait for CPU", with_share(spent.delay_ns, spent.wall_ns), spent.delay_ns if spent.has_delay else None),
         ("calls recorded", f"{part.calls:,}", part.calls),
         ("calls lost", f"{part.dropped:,}", part.dropped),
         ("samples of usage", f"{part.samples:,}", part.samples),
     ]
     rows += [(name, shown, None) for name, shown in _of_collectors(made)]
-    if not spent.has_stretch:
-        rows = [row if row[0] != "stretch" else ("stretch", "not recorded", None) for row in rows]
+    if not spent.has_delay:
+        rows = [row if row[0] != "wait for CPU" else ("wait for CPU", "not recorded", None) for row in rows]
     heads = [Head("figure", "figure", TEXT), Head("shown", "value", TEXT), Head("value", "", TEXT)]
     notes = ["each call is measured: counts are exact, times have no margin of error", margin(part.samples)]
     if part.is_estimated:
         notes.append("run time is estimated: the end of a thread was not seen")
-    if not spent.has_stretch:
-        notes.append(NO_STRETCH)
+    if not spent.has_delay:
+        notes.append(NO_DELAY)
     table = table_of(heads, rows)
     return Section("Measurement session data", "log, threads, overview, events", shown_without(table, "value"), notes)
 
@@ -174,7 +174,7 @@ def activity(made: Profiled) -> Section:
         times = [each.kinds.get(kind, 0) for kind in kinds]
         rows.append((each.start_ns // experiments, each.length_ns // experiments, *used, each.calls, *times))
     heads = [Head("since_ns", "since"), Head("elapsed_ns", "for"), Head("cpu_ns", "CPU")]
-    heads.append(Head("run_delay_ns", "stretch"))
+    heads.append(Head("run_delay_ns", "wait for CPU"))
     heads += [Head("calls", "calls", COUNT), *(Head(f"{kind}_ns", kind) for kind in kinds)]
     notes = ["each call counts, with its whole time, in the slice in which it began"]
     notes.append(margin(found.samples) if found.samples else NO_SAMPLES)

@@ -22,7 +22,7 @@ def overview_table(experiment: Experiment, rows: Iterable[Usage]) -> Table:
         Column("for", lambda row: duration(row.elapsed_ns) + (" gap" if row.is_gap else "")),
         Column("CPU", lambda row: duration(row.used["cpu_ns"])),
         Column("busy", lambda row: percent(row.used["cpu_ns"], row.elapsed_ns)),
-        Column("run delay", lambda row: duration(row.used["run_delay_ns"])),
+        Column("wait for CPU", lambda row: duration(row.used["run_delay_ns"])),
         Column("memory", lambda row: f"{row.max_rss_bytes / MIB_BYTES:,.1f} MiB"),
         Column("system", lambda row: duration(row.used["system_ns"]), optional=True),
         Column("faults", lambda row: f"{row.used['minor_faults'] + row.used['major_faults']:,}", optional=True),

@@ -288,7 +288,7 @@ def _code_columns(scale: Scale) -> list[Column]:
 
     return [
         column("GIL", lambda code: code.lock_ns),
-        column("processor", lambda code: code.processor_ns),
+        column("wait for CPU", lambda code: code.processor_ns),
         column("unexplained", lambda code: code.unexplained_ns),
     ]
 

@@ -4,7 +4,7 @@
 const KINDS = ["db", "file", "net", "process", "screen", "sync", "gil", "sleep", "logic", "system",
   "import", "running", "processor", "unexplained"];
 // What the legend and the tips call a kind whose own name says too little.
-const TITLES = { gil: "interpreter lock", running: "code running", processor: "waiting for a processor",
+const TITLES = { gil: "interpreter lock", running: "code running", processor: "wait for CPU",
   unexplained: "unexplained wait" };
 const LANE = 22;
 const GAP = 5;
