@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from interpose.config.schema import SETTINGS
+from interpose.timing import kernel
 from interpose.timing.sampler import try_process
 
 
@@ -193,3 +195,14 @@ def test_the_text_says_the_same_without_control_characters(interpose, tmp_path):
     assert "in the way" in done.stdout
     assert "\x1b" not in done.stdout
     assert done.returncode == 1
+
+
+def test_it_says_whether_system_calls_can_be_watched(examine):
+    found, _ = examine()
+
+    try:
+        kernel.cost(has_stacks=False)
+    except OSError:
+        assert found["system_calls"].startswith("not possible: the kernel ")
+    else:
+        assert re.fullmatch(r"possible: interpose kernel; one costs \d+ ns more", found["system_calls"])

@@ -15,6 +15,7 @@ from interpose import __version__
 from interpose.capture import collecting, free_threads
 from interpose.cli.messages import in_words
 from interpose.cli.running.counting import reasons, why_not_read
+from interpose.cli.running.watched_processes import why_not_watched
 from interpose.cli.suggestions import unknown_variables
 from interpose.config import precedence, state
 from interpose.config.program import EXEMPT_PROGRAMS, is_exempt, program_name
@@ -45,6 +46,7 @@ class Findings:
     interposed: dict[str, str]
     sampling: str
     counters: dict[str, str]
+    system_calls: str
     intrinsics: int
     not_interposed: dict[str, str]
     libraries: list[str]
@@ -93,6 +95,7 @@ def examine(words: list[str]) -> Findings:
         interposed=trial.interposed,
         sampling=examine_sampling(),
         counters=why_not_read(COUNTERS),
+        system_calls=examine_system_calls(),
         intrinsics=trial.intrinsics,
         not_interposed=trial.not_interposed,
         libraries=examine_libraries(words),
@@ -103,6 +106,19 @@ def examine(words: list[str]) -> Findings:
         notes=notes(answer),
         obstacles=[*obstacles, *in_the_way],
     )
+
+
+def examine_system_calls() -> str:
+    """Whether those of processes can be watched from outside."""
+    try:
+        from interpose.timing import kernel
+    except ImportError as error:  # nothing is compiled for this Python
+        return f"not possible: {error}"
+    try:
+        call_ns, _ = kernel.cost(has_stacks=False)
+    except OSError as error:
+        return f"not possible: {why_not_watched(error.errno or 0)}"
+    return f"possible: interpose kernel; one costs {call_ns} ns more"
 
 
 def examine_interpreter(
@@ -282,6 +298,7 @@ def sections(found: Findings) -> Iterator[tuple[str, list[str]]]:
     yield "sampling", [found.sampling]
     counted = [name for name, why in found.counters.items() if not why]
     yield "counters", [f"{', '.join(counted)}: can be read", *reasons(found.counters)]
+    yield "system calls", [found.system_calls]
     if found.intrinsics:
         yield "interposed", [interposed_line(found)]
         yield "except", [f"{name}: {why}" for name, why in sorted(found.not_interposed.items())]

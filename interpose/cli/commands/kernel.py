@@ -9,20 +9,23 @@ import resource
 import shlex
 import signal
 import time
+from typing import TYPE_CHECKING
 
 from interpose.cli.commands.run import check_patterns
 from interpose.cli.messages import say
 from interpose.cli.output import positive
 from interpose.cli.running import child, starting
 from interpose.cli.running.experiment import make_experiment, place_of
-from interpose.cli.running.watched_processes import Permitted
+from interpose.cli.running.watched_processes import Permitted, why_not_watched
 from interpose.cli.times import duration_ns
 from interpose.config import levels, policy, precedence, schema
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
-from interpose.kernel_view import KernelView, Wanted
 from interpose.kinds import EVERY, IDLE
+
+if TYPE_CHECKING:
+    from interpose.kernel_view import KernelView, Wanted
 
 NAME = "kernel"
 HELP = "record the system calls of processes in any language (root)"
@@ -35,6 +38,7 @@ ktest.1.er; with -p there is one for each PID. It needs root, or CAP_PERFMON and
 processes go on."""
 NAMED = "ktest"
 LOOK_EVERY_S = 0.01
+NO_PROCESS = "there is no such process"
 USED = ("dir", "name", "kinds", "arguments", "redact", "group_reads", "follow")
 
 
@@ -81,7 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
         permitted = Permitted()
     except policy.Forbidden as why:
         raise CannotWatch(str(why)) from None
-    recording = _Recording(_view(_wanted(in_force, permitted, arguments.stacks)), end_ns)
+    try:
+        view = _view(_wanted(in_force, permitted, arguments.stacks))
+    except ImportError as error:  # nothing is compiled for this Python
+        raise CannotWatch(str(error)) from None
+    recording = _Recording(view, end_ns)
     return (
         _run_program(recording, words, in_force)
         if words
@@ -111,6 +119,7 @@ def _end_ns(duration: str | None) -> int | None:
 
 
 def _wanted(in_force: Settings, permitted: Permitted, has_stacks: bool) -> Wanted:
+    from interpose.kernel_view import Wanted
     from interpose.timing import shims
 
     def redacted(text: str) -> str:
@@ -130,24 +139,12 @@ def _wanted(in_force: Settings, permitted: Permitted, has_stacks: bool) -> Wante
 
 
 def _view(wanted: Wanted) -> KernelView:
+    from interpose.kernel_view import KernelView
+
     try:
         return KernelView(wanted)
     except OSError as error:
-        raise CannotWatch(why_not(error.errno or 0)) from None
-
-
-def why_not(error: int) -> str:
-    """Why system calls cannot be watched here, by the error's number, and what helps."""
-    if error in (errno.EACCES, errno.EPERM):
-        return "the kernel lets only root watch system calls (sudo interpose kernel …)"
-    if error == errno.ENOENT:
-        return (
-            "the kernel has no tracepoints of system calls, or they cannot be read:"
-            " mount -t tracefs nodev /sys/kernel/tracing"
-        )
-    if error == errno.EMFILE:
-        return "too many files are needed, two for each thread and processor: ulimit -n raises the limit"
-    return f"the kernel does not let us watch system calls: {os.strerror(error)}"
+        raise CannotWatch(why_not_watched(error.errno or 0)) from None
 
 
 class _Recording:
@@ -197,7 +194,7 @@ def _run_program(recording: _Recording, words: list[str], in_force: Settings) ->
         names.remove_empty(experiment)
         if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError) and error.filename:
             raise starting.not_started(words, error) from None
-        raise CannotWatch(why_not(error.errno or 0)) from None
+        raise CannotWatch(why_not_watched(error.errno or 0)) from None
     recording.close(ended)
     if not names.is_recorded(experiment):
         names.remove_empty(experiment)
@@ -231,14 +228,14 @@ def _watch(view: KernelView, pid: int, in_force: Settings, permitted: Permitted)
     if pid == os.getpid():
         raise UsageError(f"-p {pid}: that is this command itself")
     if not os.path.exists(f"/proc/{pid}"):
-        raise CannotWatch(f"-p {pid}: there is no such process")
+        raise CannotWatch(f"-p {pid}: {NO_PROCESS}")
     experiment = make_experiment(in_force)
     try:
         view.watch(pid, experiment)
     except OSError as error:
         names.remove_empty(experiment)
         gone = error.errno == errno.ESRCH
-        raise CannotWatch(f"-p {pid}: there is no such process" if gone else why_not(error.errno or 0)) from None
+        raise CannotWatch(f"-p {pid}: {NO_PROCESS}" if gone else why_not_watched(error.errno or 0)) from None
     print(f"{experiment}   the system calls of process {pid} are recorded (Ctrl-C ends it)")
     return experiment
 

@@ -1,7 +1,8 @@
-"""The processes that `interpose kernel` may watch: what the administrator forbids is not recorded."""
+"""The processes that `interpose kernel` may watch: what the kernel and the administrator permit."""
 
 from __future__ import annotations
 
+import errno
 import os
 
 from interpose.capture.session import POLICY
@@ -9,6 +10,20 @@ from interpose.config import policy
 
 GONE = "it ended before its command line could be read, and some programs are forbidden"
 Owner = tuple[set[int], set[int]]
+
+
+def why_not_watched(error: int) -> str:
+    """Why system calls cannot be watched here, by the error's number, and what helps."""
+    if error in (errno.EACCES, errno.EPERM):
+        return "the kernel lets only root watch system calls (sudo interpose kernel …)"
+    if error == errno.ENOENT:
+        return (
+            "the kernel has no tracepoints of system calls, or they cannot be read:"
+            " mount -t tracefs nodev /sys/kernel/tracing"
+        )
+    if error == errno.EMFILE:
+        return "too many files are needed, two for each thread and processor: ulimit -n raises the limit"
+    return f"the kernel does not let us watch system calls: {os.strerror(error)}"
 
 
 class Permitted:
