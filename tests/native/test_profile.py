@@ -55,18 +55,21 @@ static void *work(void *unused)
         divide(turn_s);
         turn(turn_s);
     }
+    printf("{\\"multiply\\": %g, \\"divide\\": %g, \\"turn\\": %g}\\n", spent[0], spent[1], spent[2]);
     return unused;
 }
 int main(void)
 {
     pthread_t thread;
-    if (getenv("IN_A_THREAD")) {
-        pthread_create(&thread, NULL, work, NULL);
-        pthread_join(thread, NULL);
-    } else {
+    const char *place = getenv("PLACE");
+    if (!place || *place != 't') {
         work(NULL);
+        return 0;
     }
-    printf("{\\"multiply\\": %g, \\"divide\\": %g, \\"turn\\": %g}\\n", spent[0], spent[1], spent[2]);
+    pthread_create(&thread, NULL, work, NULL);
+    if (place[sizeof "thread" - 1]) /* thread alone */
+        pthread_exit(NULL);
+    pthread_join(thread, NULL);
     return 0;
 }
 """
@@ -262,19 +265,19 @@ def check_shares(process, spent):
 @pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize("turn_s", ["0.2", "0.005"])
-@pytest.mark.parametrize("place", ["main", "thread", "descendant"])
+@pytest.mark.parametrize("place", ["main", "thread", "thread alone", "descendant"])
 def test_functions_have_the_cpu_time_that_the_program_measured(interpose, client, work, turn_s, place):
     command = client(TURNS, "-O1", "-pthread")
     words = ["sh", "-c", f"{command}; true"] if place == "descendant" else [command]
-    variables = {"TURN_S": turn_s, "ALL_S": "2"} | ({"IN_A_THREAD": "1"} if place == "thread" else {})
 
-    done = interpose("run", "--profile", "250", *words, variables=variables)
+    done = interpose("run", "--profile", "250", *words, variables={"TURN_S": turn_s, "ALL_S": "2", "PLACE": place})
 
     assert done.returncode == 0, done.stderr
     process, spent = sampled_process(work), json.loads(done.stdout)
+    assert Sampled(process).is_there
     check_shares(process, spent)
     used_s = [(each.record.end_cpu_ns - each.record.start_cpu_ns) / 1e9 for each in process.threads]
-    assert len(used_s) == (2 if place == "thread" else 1)
+    assert len(used_s) == (2 if "thread" in place else 1)
     assert max(used_s) == pytest.approx(sum(spent.values()), rel=0.02)
 
 
