@@ -365,8 +365,17 @@ def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, i
 
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     shown = " ".join(interpose("report").stdout.split())
-    assert "samples of code a process could not be read: Permission denied" in shown
+    told = "samples of code a process could not be sampled: the kernel permits no perf events: Permission denied"
+    assert told in shown
     assert "client computes: CPU time between recorded calls" in shown
+
+
+def test_without_perf_events_doctor_says_what_is_not_sampled(work, own_environment):
+    words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "doctor"]
+
+    done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)
+
+    assert "programs that are not Python are not sampled" in " ".join(done.stdout.split())
 
 
 def test_threads_end_as_they_would(client, interpose, work):
