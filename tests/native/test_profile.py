@@ -1,9 +1,12 @@
 """The functions of programs that are not Python have the CPU time that the programs measured themselves."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -355,6 +358,36 @@ def test_page_faults_are_counted_where_they_were(interpose, client, work):
     faults = Counter({row["function"]: row["faults"] for row in rows if row.get("faults")})
     margin = next(row["faults_margin"] for row in rows if row["function"] == "touch")
     assert faults["touch"] == pytest.approx(int(done.stdout), abs=max(2 * margin, 0.05 * int(done.stdout)))
+
+
+@contextmanager
+def busy_machine():
+    """Other programs take the processors again and again: the kernel lets one go as it returns from a system call."""
+    program = "import time\nwhile True:\n    time.sleep(0.0003)\n    for each in range(10000): pass"
+    others = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(1 + len(os.sched_getaffinity(0)))]
+    try:
+        yield
+    finally:
+        for each in others:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_without_rights_functions_have_the_cpu_time_that_the_program_measured(client, work, own_environment):
+    words = [sys.executable, "-m", "interpose", "run", "--profile", "250", client(TURNS, "-O1", "-pthread")]
+    if os.geteuid() == 0:  # a user without capabilities may not look into the kernel
+        words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *words]
+        if not shutil.which("setpriv"):
+            pytest.skip("there is no setpriv")
+    environment = {**own_environment, "TURN_S": "0.02", "ALL_S": "2"}
+
+    with busy_machine():
+        done = subprocess.run(words, cwd=work, env=environment, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    check_shares(sampled_process(work), json.loads(done.stdout))
 
 
 def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, interpose, work, own_environment):
