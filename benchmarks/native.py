@@ -1,15 +1,17 @@
-"""What a native call costs more than untraced, with both clocks, its line and its record."""
+"""What a native call costs more than untraced, with both clocks, its line and its record; and what a thread costs."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
 from functools import partial
 from pathlib import Path
 
 from environments import HERE, Environments
 from measuring import Effort, Row, take_turns
 
-TITLE = "A native call: `pread` of 16 bytes by C code, in the page cache, and a free mutex"
+TITLE = "A native call: `pread` of 16 bytes by C code, in the page cache, and a free mutex; and a thread"
 
 ROUNDS = 60
 CALLS = 10_000  # fill twelve blocks, so the growth of the pool is in every round
@@ -20,6 +22,8 @@ WAYS = {
     "a read without the interpreter lock": ("given", "reads", "at most 120 ns"),
     "a free mutex": ("kept", "locks", "at most 15 ns"),
 }
+THREADS = 250  # of a program that is not Python: so many are recorded at once
+THREAD_TURNS = 3  # for each turn of the others: a turn is short, and its figure varies more
 
 
 def measure(environments: Environments, effort: Effort) -> list[Row]:
@@ -36,7 +40,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
             Row("only calls recorded", f"{least_ns['calls'] - untraced_ns:+.1f} ns", reach="nothing"),
             Row("native calls as well", f"{least_ns['native'] - untraced_ns:+.0f} ns", reach=reach),
         ]
-    return rows
+    return [*rows, *_threads(environments, effort)]
 
 
 def _built(directory: Path) -> Path:
@@ -44,3 +48,25 @@ def _built(directory: Path) -> Path:
     source = HERE / "programs" / "native.c"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
     return library
+
+
+def _threads(environments: Environments, effort: Effort) -> list[Row]:
+    """CPU time of a thread of a program in C that starts it and joins it, beside perf, which follows it as well."""
+    program = environments.directory / "native_threads"
+    subprocess.run(["cc", "-O2", "-pthread", "-o", program, HERE / "programs" / "native_threads.c"], check=True)
+    command = [program, str(THREADS)]
+    recorded = [environments.with_interpose, "-m", "interpose", "run", "--profile", "off"]
+    subjects = {"untraced": command, "recorded": [*recorded, *command]}
+    if environments.has_peer("perf") and shutil.which("perf"):
+        subjects["under `perf record`"] = ["perf", "record", "-q", "-e", "task-clock", "-o", "perf.data", *command]
+    turns = {name: partial(_cpu_us, environments, words) for name, words in subjects.items()}
+    least_us = {name: min(given) for name, given in take_turns(turns, THREAD_TURNS * effort.turns).items()}
+    untraced_us = least_us.pop("untraced")
+    rows = [Row(name, f"{cpu_us - untraced_us:+.0f} us of CPU time") for name, cpu_us in least_us.items()]
+    return [Row("a thread, started and joined, untraced", f"{untraced_us:.0f} us of CPU time"), *rows]
+
+
+def _cpu_us(environments: Environments, words: list[str | Path]) -> float:
+    with tempfile.TemporaryDirectory(dir=environments.directory) as place:
+        how = {"cwd": place, "env": environments.variables(place, None), "check": True}
+        return float(subprocess.run(words, stdout=subprocess.PIPE, **how).stdout) / 1000

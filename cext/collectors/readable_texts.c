@@ -6,6 +6,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "core/own_thread.h"
+
 uintptr_t readable_pages[KNOWN_PAGES];
 
 static void keep_page(uintptr_t address)
@@ -23,7 +25,7 @@ bool ask_whether_readable(const char *text)
     struct iovec to = {copy, sizeof copy};
     struct iovec from[2] = {{(void *)begin, first}, {(void *)page_end, sizeof copy - first}};
     int saved = errno;
-    ssize_t got = process_vm_readv(getpid(), &to, 1, from, first < sizeof copy ? 2 : 1, 0);
+    ssize_t got = process_vm_readv(own_thread(), &to, 1, from, first < sizeof copy ? 2 : 1, 0);
     bool forbidden = got < 0 && errno != EFAULT;
     errno = saved;
     if (forbidden)

@@ -6,6 +6,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "core/own_thread.h"
+
 static const char name[] = "\nSeccomp:\t";
 
 /* What follows the name, which pieces may divide; 0 if it is not there. */
@@ -29,7 +31,7 @@ static char state_in(int opened)
 
 bool calls_are_filtered(void)
 {
-    int opened = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    int opened = open(OWN_PROC "/status", O_RDONLY | O_CLOEXEC);
     if (opened < 0)
         return true;
     char state = state_in(opened);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/document.h"
+#include "core/own_thread.h"
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "core/session.h"
@@ -138,7 +139,7 @@ void log_choose_objects(bool noted)
 void log_objects(void)
 {
     if (head.objects && !redact_is_on())
-        file_copy(session.directory, "objects", "/proc/self/maps", OBJECTS_BYTES);
+        file_copy(session.directory, "objects", OWN_PROC "/maps", OBJECTS_BYTES);
 }
 
 static bool may_note(void)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/intern.h"
+#include "core/own_thread.h"
 
 enum { KNOWN = 64, HEAD_BYTES = 256, HEADERS = 64, ENTRIES = 256, NAMES_BYTES = 1024 * 1024, PIECE_BYTES = 4096, DEEPEST_SCRIPT = 2 };
 
@@ -95,7 +96,7 @@ static unsigned own_machine(void)
     static unsigned known;
     unsigned machine = __atomic_load_n(&known, __ATOMIC_RELAXED);
     elf_head head = {.e_machine = 0};
-    int opened = machine ? -1 : file_open_to_read("/proc/self/exe");
+    int opened = machine ? -1 : file_open_to_read(OWN_PROC "/exe");
     if (opened >= 0) {
         if (pread(opened, &head, sizeof head, 0) == (ssize_t)sizeof head)
             machine = head.e_machine;

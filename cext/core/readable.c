@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/call_filter.h"
+#include "core/own_thread.h"
 
 enum { LEAST_PAGE_BYTES = 4096, KNOWN_PAGES = 16 };
 
@@ -38,7 +39,7 @@ static bool is_readable_page(struct pages *pages, const void *place)
         return false;
     if (*known == page)
         return true;
-    bool may = may_ask(), is_readable = may && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
+    bool may = may_ask(), is_readable = may && process_vm_readv(own_thread(), &here, 1, &there, 1, 0) == 1;
     pages->is_refused |= !may || (!is_readable && errno != EFAULT);
     *known = is_readable ? page : 0;
     return is_readable;
@@ -79,7 +80,7 @@ bool is_readable_text(const char *text)
 bool readable_copy(void *to, const void *from, size_t bytes)
 {
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
-    return may_ask() && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
+    return may_ask() && process_vm_readv(own_thread(), &here, 1, &there, 1, 0) == (ssize_t)bytes;
 }
 
 /* Both ends of an entry, which may lie across the end of a page. */

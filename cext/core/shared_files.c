@@ -37,7 +37,7 @@ int shared_files_next(int list, uint64_t *from, char *path, size_t bytes)
     };
     path[0] = 0;
     if (ioctl(list, QUERY_MAPPING, &query) < 0)
-        return errno == ENOENT || errno == ESRCH ? 0 : SHARED_FILES_UNKNOWN;
+        return errno == ENOENT ? 0 : SHARED_FILES_UNKNOWN;
     *from = query.end;
     return 1;
 }

@@ -7,7 +7,7 @@
 
 #include "core/visible.h"
 
-enum { SHARED_FILES_UNKNOWN = -1 }; /* before Linux 6.11 */
+enum { SHARED_FILES_UNKNOWN = -1 }; /* before Linux 6.11, and of a process whose first thread has ended */
 
 /* Open the list of what the process has mapped: a descriptor, or less than 0 where it is not for us to see. */
 VISIBLE int shared_files_open(pid_t pid);

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/own_thread.h"
+
 /* --- own cost */
 
 struct reading own_begin(struct thread *thread)
@@ -36,7 +38,7 @@ void own_end(struct thread *thread, struct reading begin)
 
 /* --- clock and waits for a processor */
 
-#define OWN_RUN_DELAY "/proc/thread-self/schedstat"
+#define OWN_RUN_DELAY OWN_PROC "/schedstat"
 
 void thread_note_clock(struct thread *thread, struct reading now)
 {

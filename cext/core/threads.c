@@ -10,6 +10,7 @@
 
 #include "core/exclusive.h"
 #include "core/fork.h"
+#include "core/own_thread.h"
 #include "core/recorder.h"
 #include "core/session.h"
 #include "core/thread_notes.h"
@@ -105,7 +106,7 @@ static void describe_thread(struct thread *thread, struct reading now)
     struct thread_fields *fields = &thread->record->fields;
     fields->start_cpu_ns = now.cpu_ns;
     fields->ident = (uint64_t)pthread_self();
-    fields->tid = (uint32_t)syscall(SYS_gettid);
+    fields->tid = (uint32_t)own_thread();
     fields->main = fields->tid == (uint32_t)session.process;
     thread_note_clock(thread, now);
     __atomic_store_n(&fields->start_ns, now.wall_ns, __ATOMIC_RELEASE);

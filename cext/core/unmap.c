@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/own_thread.h"
+
 struct region {
     uintptr_t begin, end;
     char directory[4096];
@@ -88,7 +90,7 @@ void retire_files(const void *inside)
 {
     char directory[4096];
     forget_earlier();
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = fopen(OWN_PROC "/maps", "re");
     if (!maps)
         return;
     if (find_directory(maps, (uintptr_t)inside, directory)) {

@@ -10,6 +10,7 @@
 #include "core/fields.h"
 #include "core/fork.h"
 #include "core/open_file.h"
+#include "core/own_thread.h"
 #include "core/preload.h"
 #include "core/program_name.h"
 #include "core/recorder.h"
@@ -78,7 +79,7 @@ static void take_name(struct naming *naming, const struct call *call)
     if (call->slot->effect == EFFECT_fork_exec)
         take_paths(naming, argument_of(call, 1), argument_of(call, 4));
     else if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
-        snprintf(naming->text, PATH_BYTES, "/proc/self/fd/%d", call->descriptor);
+        snprintf(naming->text, PATH_BYTES, OWN_PROC "/fd/%d", call->descriptor);
     else if (!copy_path(argument_of(call, 0), naming->text))
         naming->text[0] = 0;
 }

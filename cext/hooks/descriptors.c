@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/detail_levels.h"
+#include "core/own_thread.h"
 #include "kinds.h"
 #include "core/recorder.h"
 
@@ -105,7 +106,7 @@ static uint32_t intern_type(char *text)
 static __attribute__((noinline)) bool intern_link_in(size_t room, int number, uint32_t *detail)
 {
     char link[64], text[room];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    snprintf(link, sizeof link, OWN_PROC "/fd/%d", number);
     ssize_t bytes = readlink(link, text, room - 1);
     if (bytes == (ssize_t)room - 1)
         return false;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/own_thread.h"
 #include "cpython/attributes.h"
 #include "cpython/side_lock.h"
 
@@ -15,7 +16,7 @@ bool is_writable(const void *address)
     if (known_begin <= wanted && wanted < known_end)
         return true;
     bool writable = false;
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = fopen(OWN_PROC "/maps", "re");
     while (maps && !writable && fgets(line, sizeof line, maps)) {
         writable = sscanf(line, "%lx-%lx %7s", &begin, &end, mode) == 3 && begin <= wanted && wanted < end &&
                    mode[1] == 'w';

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/open_file.h"
+#include "core/own_thread.h"
 #include "core/preload.h"
 #include "core/program.h"
 #include "core/spare_stack.h"
@@ -79,7 +80,7 @@ static bool take_first(struct program_words *program, PyObject *paths)
 static bool take_open_file(struct program_words *program, int number)
 {
     char link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    snprintf(link, sizeof link, OWN_PROC "/fd/%d", number);
     ssize_t bytes = readlink(link, program->path, PATH_BYTES - 1);
     program->path[bytes < 0 ? 0 : bytes] = 0;
     return bytes > 0;

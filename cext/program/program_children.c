@@ -17,6 +17,7 @@
 #include "core/children.h"
 #include "core/fork.h"
 #include "core/interning.h"
+#include "core/own_thread.h"
 #include "core/preload.h"
 #include "core/program_name.h"
 #include "core/readable.h"
@@ -216,7 +217,7 @@ static const char *path_of_start(const struct start *start)
         return program_find(start->name, path) ? path : NULL;
     if (*start->name == '/' || start->within == AT_FDCWD)
         return start->name;
-    snprintf(path, PATH_BYTES, *start->name ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", start->within, start->name);
+    snprintf(path, PATH_BYTES, *start->name ? OWN_PROC "/fd/%d/%s" : OWN_PROC "/fd/%d", start->within, start->name);
     return path;
 }
 

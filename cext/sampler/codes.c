@@ -48,7 +48,7 @@ size_t codes_text(const struct sampled_process *process, uint64_t address, char 
     char head[64];
     uint32_t characters[TEXT_CHARACTERS];
     size_t bytes = 0;
-    if (!remote_read(process->pid, address, head, layout->text_ascii < sizeof head ? layout->text_ascii : sizeof head))
+    if (!remote_read(process->reached, address, head, layout->text_ascii < sizeof head ? layout->text_ascii : sizeof head))
         return 0;
     if (word_at(head, sizeof head, layout->object_type) != layout->text_type)
         return 0;
@@ -59,7 +59,7 @@ size_t codes_text(const struct sampled_process *process, uint64_t address, char 
         return 0;
     length = length < TEXT_CHARACTERS ? length : TEXT_CHARACTERS;
     uint64_t begin = address + (state & STATE_ASCII ? layout->text_ascii : layout->text_other);
-    if (!remote_read(process->pid, begin, characters, length * width))
+    if (!remote_read(process->reached, begin, characters, length * width))
         return 0;
     for (size_t index = 0; index < length; index++)
         bytes += put_utf8(into + bytes, character_at(characters, width, index));
@@ -106,11 +106,11 @@ static void read_lines(const struct sampled_process *process, struct code *code)
     free(code->table);
     code->table = NULL;
     code->table_bytes = 0;
-    if (!remote_read(process->pid, code->lines, head, layout->bytes_value < sizeof head ? layout->bytes_value : sizeof head))
+    if (!remote_read(process->reached, code->lines, head, layout->bytes_value < sizeof head ? layout->bytes_value : sizeof head))
         return;
     uint64_t bytes = word_at(head, sizeof head, layout->bytes_length);
     unsigned char *table = bytes && bytes <= LINES_BYTES_AT_MOST ? malloc(bytes) : NULL;
-    if (table && remote_read(process->pid, code->lines + layout->bytes_value, table, bytes)) {
+    if (table && remote_read(process->reached, code->lines + layout->bytes_value, table, bytes)) {
         code->table = table;
         code->table_bytes = (uint32_t)bytes;
     } else {

@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 enum {
-    AN_INSTANT_NS = 10000, /* the kernel takes no shorter one */
-    A_WHILE_NS = 250000,
     THREADS_AT_MOST = 32, /* a process may have few descriptors, and locked memory */
 };
 static unsigned threads;
@@ -42,7 +40,7 @@ static int open_with(uint32_t tid, bool in_kernel)
         .exclude_kernel = !in_kernel,
         .exclude_hv = 1,
         .disabled = 1,
-        .sample_period = AN_INSTANT_NS,
+        .sample_period = AFTER_AN_INSTANT,
         .sample_type = PERF_SAMPLE_REGS_USER,
         .sample_regs_user = 1ull << INSTRUCTION_POINTER,
         .wakeup_events = 1,
@@ -70,7 +68,7 @@ bool instructions_are_left(void)
 
 struct instructions instructions_begin(uint32_t tid)
 {
-    struct instructions made = {0};
+    struct instructions made = {.after = AFTER_AN_INSTANT};
     made.event = open_event(tid, &made.sees_kernel);
     void *notes = made.event < 0 ? MAP_FAILED : mmap(NULL, 2 * page_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, made.event, 0);
     if (notes != MAP_FAILED) {
@@ -101,18 +99,18 @@ void instructions_end(struct instructions *instructions)
     threads--;
 }
 
-static void be_patient(struct instructions *instructions, bool is_patient)
+static void choose_period(struct instructions *instructions, enum note_after after)
 {
-    uint64_t period_ns = is_patient ? A_WHILE_NS : AN_INSTANT_NS;
-    if (instructions->is_patient != is_patient && ioctl(instructions->event, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
-        instructions->is_patient = is_patient;
+    uint64_t period_ns = after;
+    if (instructions->after != after && ioctl(instructions->event, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
+        instructions->after = after;
 }
 
-void instructions_order(struct instructions *instructions, bool is_patient)
+void instructions_order(struct instructions *instructions, enum note_after after)
 {
     if (!instructions->notes)
         return;
-    be_patient(instructions, is_patient);
+    choose_period(instructions, after);
     if (!instructions->is_ordered)
         instructions->is_ordered = ioctl(instructions->event, PERF_EVENT_IOC_REFRESH, 1) == 0;
 }

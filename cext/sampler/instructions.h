@@ -6,10 +6,18 @@
 
 struct perf_event_mmap_page;
 
+/* After how much more of the thread's CPU time a note is made. */
+enum note_after {
+    AFTER_AN_INSTANT = 10000, /* ns; the kernel takes no shorter one */
+    AFTER_RESUMING = 50000,   /* a thread without a processor is then past the system call in which it lost it */
+    AFTER_A_WHILE = 250000,
+};
+
 /* The notes of one thread: a perf event, and what the kernel writes; NULL if it has none. */
 struct instructions {
     int event;
-    bool is_ordered, is_patient, sees_kernel; /* the latter: it is made in the kernel, too */
+    enum note_after after;
+    bool is_ordered, sees_kernel; /* the latter: it is made in the kernel, too */
     struct perf_event_mmap_page *notes;
 };
 
@@ -21,10 +29,10 @@ void instructions_end(struct instructions *instructions);
 /* May a thread have some? 0 or the error's number. */
 int instructions_try(uint32_t tid);
 
-/* Make one note of where the thread is outside of the kernel, when it has used an instant more of CPU time, or a while if one is
-   patient; then the event can be read (poll). If the kernel makes none of threads inside of it, it looks again after as long: that takes
-   some microseconds each time, and what is more often outside is found more often. */
-void instructions_order(struct instructions *instructions, bool is_patient);
+/* Make one note of where the thread is outside of the kernel, after so much more CPU time; then the event can be read (poll).
+   If the kernel makes none of threads inside of it, it looks again after as long: that takes some microseconds each time, and
+   what is more often outside is found more often. */
+void instructions_order(struct instructions *instructions, enum note_after after);
 
 /* The address of the note that was ordered; false if it has not been made. */
 bool instructions_take(struct instructions *instructions, uint64_t *address);

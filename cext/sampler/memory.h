@@ -3,8 +3,8 @@
 
 #include "sampler/process.h"
 
-/* What the kernel tells of the process's memory: a descriptor, or -1. */
-int memory_open(pid_t pid);
+/* Have the process reached through a thread that still has its memory; false if there is none that may be asked. */
+bool memory_reach(struct sampled_process *process);
 
 /* A thread was sampled: the one that used the most CPU time in a round is noted with a change. */
 void memory_ran(struct sampled_process *process, uint64_t cpu_ns, uint32_t thread, uint32_t stack);

@@ -114,10 +114,13 @@ static void begin_notes(struct sampled_process *process, struct sampled_thread *
 }
 
 /* Python code is soon elsewhere, unless it was not between two samples. In other programs a while decides by chance where the note is
-   made: one that has lost its processor was often interrupted as it asked for the time. */
-static bool is_patient(const struct sampled_process *process, const struct sampled_thread *thread)
+   made: one that has lost its processor was often interrupted as it asked for the time. Where notes are made outside of the kernel
+   only, a while would often end in another function than one that is mostly in the kernel. */
+static enum note_after when_to_note(const struct sampled_process *process, const struct sampled_thread *thread)
 {
-    return has_interpreter(process) ? thread->asked.count > 0 : thread->instructions.sees_kernel;
+    if (has_interpreter(process) ? thread->asked.count > 0 : thread->instructions.sees_kernel)
+        return AFTER_A_WHILE;
+    return thread->last.off_ns && !has_interpreter(process) ? AFTER_RESUMING : AFTER_AN_INSTANT;
 }
 
 bool native_code_ask(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken)
@@ -131,7 +134,7 @@ bool native_code_ask(struct sampled_process *process, struct sampled_thread *thr
     if (!asked->count)
         instructions_take(&thread->instructions, &earlier); /* made for a sample before this one, and not yet looked at */
     if (!asked->count || thread->instructions.is_ordered)
-        instructions_order(&thread->instructions, is_patient(process, thread));
+        instructions_order(&thread->instructions, when_to_note(process, thread));
     asked->taken[asked->count++] = *taken;
     asked->mark = mark;
     return true;

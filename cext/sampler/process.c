@@ -50,9 +50,9 @@ static int may_read(const struct sampled_process *process)
 {
     char word[sizeof(uint64_t)];
     if (has_interpreter(process))
-        return remote_read(process->pid, process->layout.runtime, word, sizeof word) ? 0 : errno;
-    int failed = instructions_try((uint32_t)process->pid);
-    return failed == ESRCH ? 0 : failed; /* its first thread may have ended before the others */
+        return remote_read(process->reached, process->layout.runtime, word, sizeof word) ? 0 : errno;
+    int failed = instructions_try((uint32_t)process->reached);
+    return failed == ESRCH ? 0 : failed; /* that thread has ended since, others may go on */
 }
 
 static int begin_files(struct sampled_process *process, const char *directory)
@@ -77,10 +77,11 @@ int process_begin(struct sampled_process **begun, pid_t pid, const char *directo
     struct sampled_process *process = calloc(1, sizeof *process);
     if (!process)
         return ENOMEM;
-    process->pid = pid;
+    process->pid = process->reached = pid;
     process->layout = *layout;
     process->handle = process->threads_file = -1;
-    process->memory.file = memory_open(pid);
+    process->memory.file = -1;
+    memory_reach(process);
     process->libraries = strdup(libraries);
     int failed = begin_files(process, directory);
     if (failed == EPERM || failed == EACCES)

@@ -83,6 +83,7 @@ struct sampled_memory {
 
 struct sampled_process {
     pid_t pid;
+    pid_t reached; /* a thread of it that is alive: of one that has ended the kernel tells nothing more, though it may have been the first */
     int handle; /* pidfd: readable when it has ended */
     int threads_file;
     struct interpreter_layout layout;

@@ -37,7 +37,7 @@ static const char *frame_at(struct reading_of_stack *reading, uint64_t address, 
     frame = stack_memory_beside(&reading->memory, address, bytes);
     if (frame)
         return frame;
-    return remote_read(reading->process->pid, address, into, bytes) ? into : NULL;
+    return remote_read(reading->process->reached, address, into, bytes) ? into : NULL;
 }
 
 static uint8_t owner_of(const struct reading_of_stack *reading, const char *frame)
@@ -98,7 +98,7 @@ static bool read_heads(struct reading_of_stack *reading, unsigned first, unsigne
         else
             pieces[missing++] = (struct remote_piece){code, heads[index], bytes};
     }
-    return !missing || remote_read_pieces(reading->process->pid, pieces, missing) == missing;
+    return !missing || remote_read_pieces(reading->process->reached, pieces, missing) == missing;
 }
 
 /* The sites of `count` frames from `first` on; false if one is of no code. */
@@ -122,9 +122,9 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
 {
     const struct sampled_process *process = reading->process;
-    if (!stack_memory_read(process->pid, &process->layout, thread->address, &thread->stack, &reading->memory))
+    if (!stack_memory_read(process->reached, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
-    uint64_t innermost = innermost_frame(process->pid, &process->layout, &reading->memory), after = reading->memory.innermost_after;
+    uint64_t innermost = innermost_frame(process->reached, &process->layout, &reading->memory), after = reading->memory.innermost_after;
     return follow_frames(reading, innermost) || (after && after != innermost && follow_frames(reading, after));
 }
 

@@ -28,7 +28,7 @@ static bool find_name(struct sampled_process *process, uint64_t address, uint64_
     uint64_t task[TASK_BYTES / sizeof(uint64_t)];
     char name[TEXT_BYTES];
     size_t place = 0, places = sizeof task / sizeof *task - 1;
-    if (!address || !remote_read(process->pid, address, task, sizeof task))
+    if (!address || !remote_read(process->reached, address, task, sizeof task))
         return false;
     while (place < places && task[place] != coroutine)
         place++;
@@ -43,9 +43,9 @@ static bool find_name_in_dictionary(struct sampled_process *process, uint64_t co
     const struct interpreter_layout *layout = &process->layout;
     uint64_t dictionary, keys, entries[TASKS_AT_MOST * KEY_WORDS];
     char head[KEYS_BYTES];
-    if (!remote_read(process->pid, layout->running_tasks, &dictionary, sizeof dictionary) || !dictionary ||
-        !remote_read(process->pid, dictionary + layout->dictionary_keys, &keys, sizeof keys) ||
-        !remote_read(process->pid, keys, head, sizeof head))
+    if (!remote_read(process->reached, layout->running_tasks, &dictionary, sizeof dictionary) || !dictionary ||
+        !remote_read(process->reached, dictionary + layout->dictionary_keys, &keys, sizeof keys) ||
+        !remote_read(process->reached, keys, head, sizeof head))
         return false;
     uint64_t bits = word_at(head, sizeof head, layout->keys_index_bytes) & 0xff;
     uint64_t count = word_at(head, sizeof head, layout->keys_count);
@@ -53,7 +53,7 @@ static bool find_name_in_dictionary(struct sampled_process *process, uint64_t co
         return false;
     uint64_t first = keys + layout->keys_index + (1ull << bits);
     bool is_found = false;
-    if (count && remote_read(process->pid, first, entries, count * KEY_WORDS * sizeof *entries))
+    if (count && remote_read(process->reached, first, entries, count * KEY_WORDS * sizeof *entries))
         for (uint64_t index = 0; index < count && !is_found; index++)
             is_found = find_name(process, entries[index * KEY_WORDS + VALUE_WORD], coroutine, number);
     return is_found;
@@ -65,7 +65,7 @@ static bool find_name_by_program(struct sampled_process *process, uint64_t state
     uint64_t task;
     if (!layout->thread_task)
         return layout->running_tasks && find_name_in_dictionary(process, coroutine, number);
-    return remote_read(process->pid, state + layout->thread_task, &task, sizeof task) &&
+    return remote_read(process->reached, state + layout->thread_task, &task, sizeof task) &&
            find_name(process, task, coroutine, number);
 }
 

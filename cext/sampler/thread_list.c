@@ -21,7 +21,7 @@ enum {
 
 static bool read_word(const struct sampled_process *process, uint64_t address, uint64_t *word)
 {
-    return remote_read(process->pid, address, word, sizeof *word);
+    return remote_read(process->reached, address, word, sizeof *word);
 }
 
 static bool follow_interpreters(const struct sampled_process *process, struct interpreters *found)
@@ -51,7 +51,7 @@ static bool read_only_one(const struct sampled_process *process, struct interpre
         {only + layout->interpreter_threads, &first_thread, sizeof first_thread},
         {only + layout->interpreter_next, &next, sizeof next},
     };
-    if (known->count != 1 || remote_read_pieces(process->pid, pieces, 3) < 3 || first != only || next)
+    if (known->count != 1 || remote_read_pieces(process->reached, pieces, 3) < 3 || first != only || next)
         return false;
     known->first_thread[0] = first_thread;
     return true;
@@ -108,7 +108,7 @@ static void note_threads(struct sampled_process *process, uint64_t address)
     const struct interpreter_layout *layout = &process->layout;
     char state[STATE_BYTES];
     for (unsigned count = 0; address && count < THREADS_AT_MOST; count++) {
-        if (!remote_read(process->pid, address, state, layout->thread_bytes))
+        if (!remote_read(process->reached, address, state, layout->thread_bytes))
             return;
         note_thread(process, address, state);
         address = word_at(state, sizeof state, layout->thread_next);
@@ -125,18 +125,12 @@ static const char *path_of_tasks(const struct sampled_process *process, char pat
     return path;
 }
 
-/* Of a living thread: of one that has ended the kernel tells nothing more, though it may have been the first. */
-static uint32_t a_thread_of(const struct sampled_process *process)
-{
-    return process->thread_count ? process->threads[process->thread_count - 1].tid : (uint32_t)process->pid;
-}
-
 /* False if the process executes another program, which is not recorded: that would be sampled in its place. */
 static bool is_the_program(struct sampled_process *process)
 {
     char path[PATH_BYTES_AT_MOST];
     struct stat status;
-    snprintf(path, sizeof path, "/proc/%u/exe", a_thread_of(process));
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->reached);
     if (stat(path, &status))
         return true;
     uint64_t program = key_of(status.st_dev, status.st_ino);
@@ -228,10 +222,16 @@ static bool find_heads(struct sampled_process *process, uint64_t *heads)
     return true;
 }
 
+/* The thread through which they were read may have ended. */
+static bool find_heads_again(struct sampled_process *process, uint64_t *heads)
+{
+    return find_heads(process, heads) || (memory_reach(process) && find_heads(process, heads));
+}
+
 bool threads_list(struct sampled_process *process)
 {
     uint64_t heads;
-    if (!(has_interpreter(process) ? find_heads(process, &heads) : count_tasks(process, &heads)))
+    if (!(has_interpreter(process) ? find_heads_again(process, &heads) : count_tasks(process, &heads)))
         return false;
     if (heads != process->heads_seen || process->until_listed == 0) {
         list_again(process);

@@ -114,8 +114,10 @@ class Tracee:
 
     def refuse_what_has_ended(self) -> None:
         """Raises CannotAttach if it has."""
-        if self._status()["State"][:1] in "ZX":
-            raise CannotAttach(f"{self.pid}: has ended")
+        status = self._status()
+        if status["State"][:1] in "ZX":
+            others = int(status.get("Threads", "1")) > 1
+            raise CannotAttach(f"{self.pid}: {'its first thread ' if others else ''}has ended")
 
     def _refuse_what_became_another(self) -> None:
         if {each.address for each in self._mapped}.isdisjoint(each.address for each in self._mappings()):

@@ -62,14 +62,23 @@ def _read(path: str) -> bytes:
         return b""
 
 
+def _maps_of(pid: int) -> bytes:
+    """What the process has mapped, as a thread that has not ended has it; empty if unknown."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return b""
+    return next(filter(None, (_read(f"/proc/{pid}/task/{thread}/maps") for thread in threads)), b"")
+
+
 def _mapped_experiments(pid: int) -> "Iterable[str]":
     """The directories of the experiments with threads files that the process has mapped."""
     from interpose.timing import shims
 
     end = b".er/threads"
     files = shims.shared_files(pid)
-    if files is None:  # Linux before 6.11
-        maps = _read(f"/proc/{pid}/maps")
+    if files is None:  # Linux before 6.11, or its first thread has ended
+        maps = _maps_of(pid)
         lines = maps.split(b"\n") if end in maps else []
         files = [line[line.index(b"/") :] for line in lines if line.endswith(end)]
     return dict.fromkeys([os.fsdecode(path.removesuffix(b"/threads")) for path in files if path.endswith(end)])

@@ -120,6 +120,24 @@ def test_one_that_ends_before_it_is_asked_is_told_in_a_line(running):
         remote.run(tracee, code("end", ()), 1.0)
 
 
+def test_one_whose_first_thread_has_ended_is_told_in_a_line():
+    program = """
+import ctypes, sys, threading
+def work():
+    while ") Z " not in open("/proc/self/stat").read(): pass
+    print(flush=True)
+    sys.stdin.read()
+threading.Thread(target=work).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+    act = [sys.executable, "-c", program]
+    with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+
+        with pytest.raises(CannotAttach, match=f"^{process.pid}: its first thread has ended$"):
+            Tracee(process.pid)
+
+
 def test_one_that_becomes_another_program_meanwhile_is_told_in_a_line():
     act = [sys.executable, "-c", "import os; print(flush=True); os.read(0, 1); os.execv('/bin/cat', ['cat'])"]
     with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:

@@ -1,9 +1,12 @@
 """The functions of programs that are not Python have the CPU time that the programs measured themselves."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,18 +58,21 @@ static void *work(void *unused)
         divide(turn_s);
         turn(turn_s);
     }
+    printf("{\\"multiply\\": %g, \\"divide\\": %g, \\"turn\\": %g}\\n", spent[0], spent[1], spent[2]);
     return unused;
 }
 int main(void)
 {
     pthread_t thread;
-    if (getenv("IN_A_THREAD")) {
-        pthread_create(&thread, NULL, work, NULL);
-        pthread_join(thread, NULL);
-    } else {
+    const char *place = getenv("PLACE");
+    if (!place || *place != 't') {
         work(NULL);
+        return 0;
     }
-    printf("{\\"multiply\\": %g, \\"divide\\": %g, \\"turn\\": %g}\\n", spent[0], spent[1], spent[2]);
+    pthread_create(&thread, NULL, work, NULL);
+    if (place[sizeof "thread" - 1]) /* thread alone */
+        pthread_exit(NULL);
+    pthread_join(thread, NULL);
     return 0;
 }
 """
@@ -262,19 +268,19 @@ def check_shares(process, spent):
 @pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize("turn_s", ["0.2", "0.005"])
-@pytest.mark.parametrize("place", ["main", "thread", "descendant"])
+@pytest.mark.parametrize("place", ["main", "thread", "thread alone", "descendant"])
 def test_functions_have_the_cpu_time_that_the_program_measured(interpose, client, work, turn_s, place):
     command = client(TURNS, "-O1", "-pthread")
     words = ["sh", "-c", f"{command}; true"] if place == "descendant" else [command]
-    variables = {"TURN_S": turn_s, "ALL_S": "2"} | ({"IN_A_THREAD": "1"} if place == "thread" else {})
 
-    done = interpose("run", "--profile", "250", *words, variables=variables)
+    done = interpose("run", "--profile", "250", *words, variables={"TURN_S": turn_s, "ALL_S": "2", "PLACE": place})
 
     assert done.returncode == 0, done.stderr
     process, spent = sampled_process(work), json.loads(done.stdout)
+    assert Sampled(process).is_there
     check_shares(process, spent)
     used_s = [(each.record.end_cpu_ns - each.record.start_cpu_ns) / 1e9 for each in process.threads]
-    assert len(used_s) == (2 if place == "thread" else 1)
+    assert len(used_s) == (2 if "thread" in place else 1)
     assert max(used_s) == pytest.approx(sum(spent.values()), rel=0.02)
 
 
@@ -354,6 +360,36 @@ def test_page_faults_are_counted_where_they_were(interpose, client, work):
     assert faults["touch"] == pytest.approx(int(done.stdout), abs=max(2 * margin, 0.05 * int(done.stdout)))
 
 
+@contextmanager
+def busy_machine():
+    """Other programs take the processors again and again: the kernel lets one go as it returns from a system call."""
+    program = "import time\nwhile True:\n    time.sleep(0.0003)\n    for each in range(10000): pass"
+    others = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(1 + len(os.sched_getaffinity(0)))]
+    try:
+        yield
+    finally:
+        for each in others:
+            each.kill()
+            each.wait()
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_without_rights_functions_have_the_cpu_time_that_the_program_measured(client, work, own_environment):
+    words = [sys.executable, "-m", "interpose", "run", "--profile", "250", client(TURNS, "-O1", "-pthread")]
+    if os.geteuid() == 0:  # a user without capabilities may not look into the kernel
+        words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *words]
+        if not shutil.which("setpriv"):
+            pytest.skip("there is no setpriv")
+    environment = {**own_environment, "TURN_S": "0.02", "ALL_S": "2"}
+
+    with busy_machine():
+        done = subprocess.run(words, cwd=work, env=environment, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    check_shares(sampled_process(work), json.loads(done.stdout))
+
+
 def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, interpose, work, own_environment):
     words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "run", client(TURNS, "-O1", "-pthread")]
     environment = {**own_environment, "TURN_S": "0.02", "ALL_S": "0.3"}
@@ -362,8 +398,17 @@ def test_without_perf_events_nothing_is_sampled_and_the_report_says_so(client, i
 
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     shown = " ".join(interpose("report").stdout.split())
-    assert "samples of code a process could not be read: Permission denied" in shown
+    told = "samples of code a process could not be sampled: the kernel permits no perf events: Permission denied"
+    assert told in shown
     assert "client computes: CPU time between recorded calls" in shown
+
+
+def test_without_perf_events_doctor_says_what_is_not_sampled(work, own_environment):
+    words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "doctor"]
+
+    done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)
+
+    assert "programs that are not Python are not sampled" in " ".join(done.stdout.split())
 
 
 def test_threads_end_as_they_would(client, interpose, work):

@@ -138,6 +138,36 @@ print(json.dumps([each.native_id for each in threads]))
     assert "second" not in by_thread[first]
 
 
+WITHOUT_FIRST_THREAD = """
+import ctypes, json, threading, time
+
+def work():
+    while ") Z " not in open("/proc/self/stat").read(): pass
+    kept = bytearray(64 << 20)
+    print(json.dumps(measured(15)), flush=True)
+
+threading.Thread(target=work).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_functions_and_memory_are_known_after_the_first_thread_has_ended(record):
+    spent, experiment = run(record, WITHOUT_FIRST_THREAD, "--profile", "500")
+
+    founder = experiment.founder
+    found = cpu_by(founder, lambda frames: chosen(frames, spent))
+    assert found.keys() & spent.keys()
+    samples = samples_that_count(founder)
+    if samples < 50:
+        pytest.skip("the machine is too busy: the program was seen to run too rarely")
+    truth, shares = shares_of(spent), shares_of({name: found[name] for name in spent})
+    assert {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth} == shares
+    sizes = [each.resident_bytes for each in Sampled(founder).memory()]
+    assert max(sizes) > min(sizes) + (50 << 20)
+
+
 def test_a_thread_that_waits_is_seen_to_wait_in_its_call(record):
     text = """
 time.sleep(0.5)

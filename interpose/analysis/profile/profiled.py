@@ -284,7 +284,8 @@ def profiled(analysis: Analysis) -> Profiled:
     for account in analysis.accounts:
         sampled = Sampled(account.process)
         if why_not := sampled.why_not:
-            made.sampling.refused = why_not
+            needed = "its memory cannot be read" if sampled.is_python else "the kernel permits no perf events"
+            made.sampling.refused = f"{needed}: {why_not}"
         elif sampled.is_there and not account.process.log.interval:
             found = _of_process(analysis, account, sampled)
             made.processes.append(found)

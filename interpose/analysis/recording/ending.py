@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from interpose.experiments.format.children import EXEC, Child, split_lineage
@@ -130,10 +131,19 @@ def has_mapped(directory: str, pid: int) -> bool:
     """
     try:
         wanted = os.fsencode(f" {os.stat(os.path.join(directory, 'threads')).st_ino} ")
-        with open(f"/proc/{pid}/maps", "rb") as maps:
-            return any(wanted in line for line in maps)
+        return any(wanted in line for line in _mapped_lines(pid))
     except OSError:
         return os.path.exists(f"/proc/{pid}")
+
+
+def _mapped_lines(pid: int) -> Iterator[bytes]:
+    """What the process has mapped. The kernel says nothing of a thread that has ended, even if it was the first."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/maps", "rb") as maps:
+            if first := maps.readline():
+                yield first
+                yield from maps
+                return
 
 
 def _calendar_start_ns(pid: int) -> int | None:
@@ -145,7 +155,8 @@ def _calendar_start_ns(pid: int) -> int | None:
             boot_s = next(int(line.split()[1]) for line in file if line.startswith(b"btime "))
     except (OSError, ValueError, StopIteration):
         return None
-    if state in (b"Z", b"X"):
+    threads = int(numbers[16])
+    if state in (b"Z", b"X") and threads < 2:  # with others, only its first thread has ended
         return None
     ticks = int(numbers[18])
     return boot_s * 1_000_000_000 + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")

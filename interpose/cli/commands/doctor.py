@@ -140,7 +140,7 @@ def examine_interpreter(
 
 
 def examine_sampling() -> str:
-    """Whether the Python code of programs that are started here can be sampled; else why not."""
+    """Whether the code of programs that are started here can be sampled; else why not."""
     try:
         from interpose.timing.sampler import try_process
     except ImportError as error:
@@ -151,7 +151,8 @@ def examine_sampling() -> str:
     if why_not:
         return f"not possible: memory of a child cannot be read: {why_not}"
     clock = "exact, by a perf event" if has_clock else "to the kernel's tick, for no perf event can be had"
-    return f"possible: memory of a child can be read, its CPU time is {clock}"
+    others = "" if has_clock else "; programs that are not Python are not sampled"
+    return f"possible: memory of a child can be read, its CPU time is {clock}{others}"
 
 
 def _first_address(pid: int) -> int:

@@ -75,7 +75,7 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
     """Lines about samples of the program's code that are missing or cut."""
     found = screen.profiled.sampling
     if found.refused:
-        yield f" samples of code  a process could not be read: {found.refused} (docs/profile.md)"
+        yield f" samples of code  a process could not be sampled: {found.refused} (docs/profile.md)"
     told = [
         (found.torn, "could not be read"),
         (found.cut, "were too deep to be read whole"),
