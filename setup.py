@@ -55,7 +55,10 @@ def sources_of(*folders):
 EXTENSION_SOURCES = {
     "timing/coverage.pyx": sources_of("coverage"),
     "timing/heap.pyx": sources_of("heap"),
-    "timing/kernel.pyx": [*sources_of("kernel"), "cext/sampler/numbers.c", "cext/sampler/symbols.c"],
+    "timing/kernel.pyx": [
+        *sources_of("kernel"),
+        *(f"cext/sampler/{name}.c" for name in ("met_functions", "numbers", "symbols")),
+    ],
     "timing/lines.pyx": sources_of("lines"),
     "timing/sampler.pyx": sources_of("sampler"),
     "timing/shims.pyx": sources_of("hooks", "collectors", "native"),

@@ -11,8 +11,9 @@
 #include "core/open_file.h"
 #include "sampler/symbols.h"
 
-enum { MAPPINGS_AT_MOST = 1 << 16, FUNCTIONS_AT_MOST = 1 << 16, RETURNS_AT_MOST = 1 << 16, NAME_ROOM = 1024 };
+enum { MAPPINGS_AT_MOST = 1 << 16, RETURNS_AT_MOST = 1 << 16, NAME_ROOM = 1024 };
 enum { RETURN = 1, NO_RETURN };
+enum { NO_SITE = UINT32_MAX }; /* there was no room for it */
 
 static bool overlaps(const struct mapping *mapping, uint64_t begin, uint64_t end)
 {
@@ -21,9 +22,7 @@ static bool overlaps(const struct mapping *mapping, uint64_t begin, uint64_t end
 
 static void forget_functions(struct code_map *map)
 {
-    free(map->function);
-    map->function = NULL;
-    map->functions = map->room_for_functions = 0;
+    met_forget(&map->functions);
     numbers_clear(&map->returns);
 }
 
@@ -83,36 +82,6 @@ void code_map_forget(struct code_map *map)
 
 /* --- functions */
 
-/* How many begin at the address or before. */
-static size_t count_up_to(const struct code_map *map, uint64_t address)
-{
-    size_t low = 0, high = map->functions;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (map->function[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void keep_function(struct code_map *map, struct known_function function)
-{
-    if (map->functions == map->room_for_functions) {
-        size_t room = map->room_for_functions ? 2 * map->room_for_functions : 128;
-        struct known_function *larger = room > FUNCTIONS_AT_MOST ? NULL : realloc(map->function, room * sizeof *larger);
-        if (!larger)
-            return;
-        map->function = larger;
-        map->room_for_functions = room;
-    }
-    size_t place = count_up_to(map, function.begin);
-    memmove(map->function + place + 1, map->function + place, (map->functions - place) * sizeof *map->function);
-    map->function[place] = function;
-    map->functions++;
-}
-
 static const struct mapping *mapping_of(const struct code_map *map, uint64_t address)
 {
     for (size_t place = 0; place < map->mappings; place++)
@@ -131,9 +100,9 @@ static int open_mapped(const struct mapping *mapping, pid_t pid)
 }
 
 /* Its name, and from where to where it goes, within the mapping; without a symbol the name is the file's. */
-static struct known_function look_up(const struct mapping *mapping, pid_t pid, uint64_t address, char name[NAME_ROOM])
+static struct met_function look_up(const struct mapping *mapping, pid_t pid, uint64_t address, char name[NAME_ROOM])
 {
-    struct known_function found = {.begin = mapping->begin, .end = mapping->end};
+    struct met_function found = {.begin = mapping->begin, .end = mapping->end};
     uint64_t moved = mapping->begin - mapping->offset; /* from places in the file to addresses */
     struct symbol symbol;
     int file = open_mapped(mapping, pid);
@@ -153,18 +122,17 @@ uint32_t code_map_site(struct code_map *map, struct kernel_texts *texts, struct 
                        uint64_t address)
 {
     char name[NAME_ROOM];
-    size_t place = count_up_to(map, address);
-    if (place && address < map->function[place - 1].end)
-        return map->function[place - 1].site;
-    const struct mapping *mapping = mapping_of(map, address);
+    uint32_t met = met_find(&map->functions, address);
+    const struct mapping *mapping = met ? NULL : mapping_of(map, address);
     if (!mapping)
-        return 0;
-    struct known_function found = look_up(mapping, pid, address, name);
+        return met == NO_SITE ? 0 : met;
+    struct met_function found = look_up(mapping, pid, address, name);
     bool is_of_program = program && strcmp(mapping->path, program) == 0;
     uint32_t file = texts_once(texts, mapping->path), function = texts_once(texts, name);
-    found.site = file && function ? kernel_site(stacks, file, function, is_of_program) : 0;
-    keep_function(map, found);
-    return found.site;
+    uint32_t site = file && function ? kernel_site(stacks, file, function, is_of_program) : 0;
+    found.site = site ? site : NO_SITE;
+    met_keep(&map->functions, found);
+    return site;
 }
 
 /* --- calls */

@@ -8,24 +8,18 @@
 
 #include "kernel/kernel_stacks.h"
 #include "kernel/kernel_texts.h"
+#include "sampler/met_functions.h"
 
 struct mapping {
     uint64_t begin, end, offset;
     char *path;
 };
 
-/* A function that an address was found in, or code without a symbol. */
-struct known_function {
-    uint64_t begin, end;
-    uint32_t site;
-};
-
 struct code_map {
     struct numbers returns; /* of addresses: RETURN, or NO_RETURN */
     struct mapping *mapping;
     size_t mappings, room;
-    struct known_function *function; /* in the order of their addresses */
-    size_t functions, room_for_functions;
+    struct met_functions functions;
 };
 
 /* The process maps a file; what was there before is gone. */

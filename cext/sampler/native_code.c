@@ -1,52 +1,10 @@
 #include "sampler/native_code.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "sampler/stacks.h"
 
-enum { FUNCTIONS_AT_MOST = 2048, NO_FUNCTION = UINT32_MAX };
-
-/* A native function that was met, or what is not told apart. */
-struct met_function {
-    uint64_t begin, end;
-    uint32_t site; /* a number in sampled_sites, or NO_FUNCTION */
-};
-
-/* --- functions that were met, in the order of their addresses */
-
-/* How many begin at the address or before. */
-static unsigned count_up_to(const struct native_code *native, uint64_t address)
-{
-    unsigned low = 0, high = native->count;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (native->met[middle].begin <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static uint32_t find_met(const struct native_code *native, uint64_t address)
-{
-    unsigned place = count_up_to(native, address);
-    return place && address < native->met[place - 1].end ? native->met[place - 1].site : 0;
-}
-
-static void keep_met(struct native_code *native, const struct native_function *function, uint32_t site)
-{
-    if (!native->met)
-        native->met = malloc(FUNCTIONS_AT_MOST * sizeof *native->met);
-    if (!native->met)
-        return;
-    native->count = native->count == FUNCTIONS_AT_MOST ? 0 : native->count;
-    unsigned place = count_up_to(native, function->begin);
-    memmove(native->met + place + 1, native->met + place, (native->count - place) * sizeof *native->met);
-    native->met[place] = (struct met_function){function->begin, function->end, site};
-    native->count++;
-}
+enum { NO_FUNCTION = UINT32_MAX }; /* code that is not told apart */
 
 static uint32_t new_site(struct sampled_process *process, const struct native_function *function)
 {
@@ -66,17 +24,17 @@ static uint32_t site_at(struct sampled_process *process, uint32_t tid, uint64_t 
     struct native_function function;
     bool is_new;
     if (objects_read_again(&native->objects, (pid_t)tid, process->layout.runtime)) /* a library may be where another one was */
-        native->count = 0;
-    uint32_t site = find_met(native, address);
+        met_forget(&native->functions);
+    uint32_t site = met_find(&native->functions, address);
     if (site)
         return site;
     bool is_known = objects_find(&native->objects, (pid_t)tid, process->layout.runtime, address, &function, &is_new);
     if (is_new)
-        native->count = 0;
+        met_forget(&native->functions);
     if (!is_known)
         return NO_FUNCTION;
     site = function.path ? new_site(process, &function) : NO_FUNCTION;
-    keep_met(native, &function, site);
+    met_keep(&native->functions, (struct met_function){function.begin, function.end, site});
     return site;
 }
 
@@ -163,7 +121,7 @@ void native_code_tell(struct sampled_process *process, struct sampled_thread *th
 
 void native_code_forget(struct native_code *native)
 {
-    free(native->met);
+    met_forget(&native->functions);
     objects_forget(&native->objects);
     *native = (struct native_code){0};
 }

@@ -9,6 +9,7 @@
 #include "sampler/codes.h"
 #include "sampler/counters.h"
 #include "sampler/instructions.h"
+#include "sampler/met_functions.h"
 #include "sampler/objects.h"
 #include "sampler/schedule.h"
 #include "sampler/stack_memory.h"
@@ -70,8 +71,7 @@ struct sampled_thread {
 /* The native functions that were met. */
 struct native_code {
     struct objects objects;
-    struct met_function *met;
-    unsigned count;
+    struct met_functions functions;
 };
 
 /* The record of its memory that was written last; of the next one, the thread that used the most CPU time in this round. */
