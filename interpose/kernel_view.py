@@ -56,7 +56,7 @@ class KernelView:
             wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
         )
         self._recorded: dict[int, _Recorded] = {}
-        self._ended: list[_Recorded] = []
+        self._ended: list[_Recorded] = []  # nobody knows how
         self._gone: set[int] = set()  # processes that had ended when it was looked last
         self._expected: str | None = None  # the experiment of the program that a child becomes
         self._written_s = time.monotonic()
@@ -139,7 +139,10 @@ class KernelView:
         self._view.leave(recorded.process)
         self._try(recorded.pid, recorded.end)
         self._view.forget(recorded.process)
-        self._ended.append(recorded)
+        if recorded.has_said_end:
+            self._try(recorded.pid, recorded.finish)
+        else:  # whoever waits for it may learn how
+            self._ended.append(recorded)
 
     def _end_the_gone(self) -> None:
         """Whom the kernel no longer knew at the last look, and whose end was not told by now: that note was lost."""
@@ -152,7 +155,7 @@ class KernelView:
 
     def _write(self) -> None:
         for recorded in self._recorded.values():
-            self._try(recorded.pid, recorded.write)
+            self._try(recorded.pid, recorded.write_more)
         self._written_s = time.monotonic()
 
     def _try(self, pid: int, act: Callable[[], None]) -> None:
@@ -172,9 +175,10 @@ class _Recorded:
         self.process, self.pid = process, process.pid
         self._view, self._founder, self._lineage = view, founder, lineage
         self._descendants = 0
-        self._has_said_status = False
+        self.has_said_end = False
         self.is_gone = False  # it has ended, and no note told of it
         self._tables = Tables()
+        self._sizes = (0, 0, 0)  # of what was written
         self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
         process.place(directory)
         self._sample(BEGINNING)
@@ -213,8 +217,14 @@ class _Recorded:
         except OSError:
             return UNKNOWN
 
+    def write_more(self) -> None:
+        """Write what is known so far, if it is more than before."""
+        if self.process.sizes != self._sizes:
+            self.write()
+
     def write(self) -> None:
         """Write what is known so far."""
+        self._sizes = self.process.sizes
         wanted = self._view.wanted
         texts = [text.decode("utf-8", "replace") for text in self.process.texts]
         known = {number for site in self.process.sites for number in site[:2]}
@@ -244,14 +254,14 @@ class _Recorded:
             self._observed.note("detached", time_ns=end_ns)
         elif status is not None:
             self._observed.note("exit", time_ns=end_ns, status=status)
-            self._has_said_status = True
-        self._sample(END if self._has_said_status else LATER)
+            self.has_said_end = True
+        self._sample(END if self.has_said_end else LATER)
         self._end_ns = end_ns
         self.write()
 
-    def finish(self, returncode: int | None) -> None:
-        """Say how it ended, if it did not, and compress its events."""
-        if returncode is not None and not self._has_said_status:
+    def finish(self, returncode: int | None = None) -> None:
+        """Say how it ended, if it did not itself, and compress its events."""
+        if returncode is not None and not self.has_said_end:
             how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
             self._observed.note("exit", time_ns=self._end_ns, **how)
         self._observed.compress()

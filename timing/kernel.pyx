@@ -157,6 +157,12 @@ cdef class Watched:
         return [texts.text[place] for place in range(texts.count)]
 
     @property
+    def sizes(self):
+        """How many texts, sites and stacks there are."""
+        cdef watched_process *process = self.checked()
+        return process.texts.count, process.stacks.sites, process.stacks.stacks
+
+    @property
     def sites(self):
         """Where its calls come from, from number 1 on: file and function, numbers of texts, and whether they are the program's."""
         cdef kernel_stacks *stacks = &self.checked().stacks
