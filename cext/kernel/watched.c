@@ -153,9 +153,9 @@ static struct event *place_for_event(struct watched_thread *thread)
         return NULL;
     if (!thread->block)
         thread->block = kernel_block_take(files, thread->number);
-    else if (thread->block->is.head.used == BLOCK_EVENTS)
-        kernel_block_write(files, thread->block);
     struct held_block *block = thread->block;
+    if (block && block->is.head.used == BLOCK_EVENTS) /* the thread that left it may have filled it */
+        kernel_block_write(files, block);
     return block ? &block->is.events[block->is.head.used] : NULL;
 }
 

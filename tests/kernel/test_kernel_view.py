@@ -290,6 +290,30 @@ def test_a_thread_that_becomes_another_program_takes_the_place_of_the_first(tmp_
     assert last.record.start_ns >= became.start_ns + became.wall_ns
 
 
+MANY_THREADS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *begin(void *unused) { getppid(); return unused; }
+int main(void)
+{
+    for (int each = 0; each < 5000; each++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, begin, 0);
+        pthread_join(thread, 0);
+    }
+}
+"""
+
+
+def test_threads_that_end_leave_their_blocks_to_others_even_full_ones(tmp_path):
+    experiment = watched(tmp_path, compiled(tmp_path, MANY_THREADS))
+
+    (process,) = experiment.processes
+    assert len(process.threads) == 5_001
+    assert counts_of(experiment)["getppid"] == 5_000
+    assert not experiment.damages.found
+
+
 def test_descendants_have_their_place_below_who_started_them(tmp_path):
     experiment = watched(tmp_path, "sh", "-c", "sh -c '/bin/true; /bin/true; exit 3'; exit 5")
 
