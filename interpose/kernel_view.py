@@ -59,13 +59,14 @@ class KernelView:
         self._written_s = time.monotonic()
 
     def watch(self, pid: int, directory: str) -> None:
-        """Record the process `pid`, from now on, in the experiment that was made for it. Raises OSError."""
+        """Record the process `pid`, from now on, in the experiment that was made for it. Raises OSError, with the path
+        of the experiment if that cannot be written."""
         process = self._view.watch(pid)
         try:
             self._recorded[pid] = _Recorded(self, process, directory, directory, "")
-        except OSError:
+        except OSError as error:
             self._view.forget(process)
-            raise
+            raise OSError(error.errno, error.strerror, directory) from None
 
     def watch_child(self, directory: str) -> None:
         """Record the next child of the calling thread, from the program on that it becomes. Raises OSError."""

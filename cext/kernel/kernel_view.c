@@ -201,8 +201,10 @@ void kernel_view_leave(struct kernel_view *view, struct watched_process *process
     watched_leave(&view->watched, process, now_ns());
 }
 
+/* One that could not be recorded may still have threads, and files. */
 void kernel_view_forget(struct kernel_view *view, struct watched_process *process)
 {
+    watched_leave(&view->watched, process, now_ns());
     watched_forget(&view->watched, process);
 }
 

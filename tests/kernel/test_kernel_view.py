@@ -530,6 +530,56 @@ def test_a_mistake_is_told_in_a_line_and_leaves_nothing(interpose, tmp_path, wor
     assert not list(tmp_path.rglob("*.er"))
 
 
+SLEEPING = """
+import subprocess, sys, threading, time
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+ended = subprocess.Popen(["true"])
+print(threading.enumerate()[1].native_id, ended.pid, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_is_no_process_that_runs_is_told_and_leaves_nothing(interpose, tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", SLEEPING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    thread, ended = program.stdout.readline().split()
+    until(lambda: " Z " in Path(f"/proc/{ended}/stat").read_text())
+    why_not = {
+        thread: f"is a thread of the process {program.pid}: -p {program.pid} records that",
+        ended: "has ended; only the process that started it has not asked for its exit code",
+        "99999999": "there is no such process",
+    }
+    if os.path.exists("/proc/2/stat") and "(kthreadd)" in Path("/proc/2/stat").read_text():
+        why_not["2"] = "is a thread of the kernel, which makes no system calls"
+
+    for number, why in why_not.items():
+        done = interpose("kernel", "-p", str(program.pid), "-p", number)
+
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"interpose: -p {number}: {why}\n")
+        assert not list(tmp_path.rglob("*.er"))
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(interpose, tmp_path, started):
+    place = tmp_path / "full"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no file system of that size")
+    started.append(program := subprocess.Popen(["sleep", "30"]))
+    try:
+        done = interpose("kernel", "-d", str(place), "-p", str(program.pid))
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"interpose: {place}/ktest.1.er: No space left on device; INTERPOSE_DIR or --dir names another directory\n"
+        )
+        assert not list(place.iterdir())
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert program.poll() is None
+
+
 def test_who_may_not_is_told_so(tmp_path):
     if os.getuid():
         pytest.skip("not root")

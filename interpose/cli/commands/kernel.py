@@ -7,13 +7,14 @@ import errno
 import os
 import resource
 import shlex
+import shutil
 import signal
 import time
 
 from interpose.cli.commands.run import check_patterns
 from interpose.cli.messages import say
 from interpose.cli.output import positive
-from interpose.cli.running import child, starting
+from interpose.cli.running import child, starting, watched_processes
 from interpose.cli.running.experiment import make_experiment, place_of
 from interpose.cli.running.watched_processes import Permitted
 from interpose.cli.times import duration_ns
@@ -208,29 +209,36 @@ def _watch_all(recording: _Recording, pids: list[int], in_force: Settings, permi
     made: list[str] = []
     _raise_limit_of_files()
     try:
-        for pid in dict.fromkeys(pids):
-            made.append(_watch(recording.view, pid, in_force, permitted))
+        chosen = list(dict.fromkeys(pids))
+        for pid in chosen:
+            _check(pid, permitted)
+        for pid in chosen:
+            made.append(_watch(recording.view, pid, in_force))
         _look_on(recording)
     finally:
         recording.close()
         kept = [path for path in made if names.is_recorded(path)]
-    shown = " ".join(shlex.quote(os.path.relpath(path)) for path in kept)
-    print(f" next: interpose report {shown}")
+    if kept:
+        print(f" next: interpose report {' '.join(shlex.quote(os.path.relpath(path)) for path in kept)}")
     return 0
 
 
-def _watch(view: KernelView, pid: int, in_force: Settings, permitted: Permitted) -> str:
-    if why := permitted.why_not(pid):
-        raise CannotWatch(f"{pid}: {why}")
+def _check(pid: int, permitted: Permitted) -> None:
     if pid == os.getpid():
         raise UsageError(f"-p {pid}: that is this command itself")
-    if not os.path.exists(f"/proc/{pid}"):
-        raise CannotWatch(f"-p {pid}: there is no such process")
+    if why := watched_processes.why_not(pid) or permitted.why_not(pid):
+        raise CannotWatch(f"-p {pid}: {why}")
+
+
+def _watch(view: KernelView, pid: int, in_force: Settings) -> str:
     experiment = make_experiment(in_force)
     try:
         view.watch(pid, experiment)
     except OSError as error:
-        names.remove_empty(experiment)
+        shutil.rmtree(experiment, ignore_errors=True)
+        if error.filename:  # its files, and not what the kernel lets us do
+            why = f"{error.filename}: {error.strerror}; INTERPOSE_DIR or --dir names another directory"
+            raise CannotWatch(why) from None
         gone = error.errno == errno.ESRCH
         raise CannotWatch(f"-p {pid}: there is no such process" if gone else why_not(error.errno or 0)) from None
     print(f"{experiment}   the system calls of process {pid} are recorded (Ctrl-C ends it)")

@@ -28,6 +28,21 @@ class Permitted:
         return ""
 
 
+def why_not(pid: int) -> str:
+    """Why the process `pid` cannot be watched; empty if it can be."""
+    try:
+        found = _status_of(pid)
+    except OSError:
+        return "there is no such process"
+    if int(found["Tgid"]) != pid:
+        return f"is a thread of the process {found['Tgid'].strip()}: -p {found['Tgid'].strip()} records that"
+    if found["State"].split()[0] in ("Z", "X"):
+        return "has ended; only the process that started it has not asked for its exit code"
+    if "VmSize" not in found:
+        return "is a thread of the kernel, which makes no system calls"
+    return ""
+
+
 def _command_of(pid: int) -> list[str]:
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read(1 << 20).split(b"\0")[:-1]
@@ -35,7 +50,11 @@ def _command_of(pid: int) -> list[str]:
 
 
 def _owner_of(pid: int) -> tuple[set[int], set[int]]:
-    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        found = dict(line.partition(":")[::2] for line in file)
+    found = _status_of(pid)
     users, groups = found["Uid"].split()[:2], [*found["Gid"].split()[:2], *found["Groups"].split()]
     return set(map(int, users)), set(map(int, groups))
+
+
+def _status_of(pid: int) -> dict[str, str]:
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return dict(line.partition(":")[::2] for line in file)
