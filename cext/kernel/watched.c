@@ -183,6 +183,7 @@ static void begin_call(struct watched_thread *thread, const struct note *note, u
         .detail = detail,
     };
     thread->in_call = note->number;
+    thread->is_outside = false;
     memcpy(thread->argument, note->argument, sizeof thread->argument);
     thread->record.fields.depth = thread->is_recorded;
     thread->record.fields.made += thread->is_recorded;
@@ -323,10 +324,22 @@ static bool is_end_of(const struct watched_thread *thread, const struct note *no
     return thread->in_call != NO_CALL && (thread->in_call == note->number || thread->in_call == SYS_rt_sigreturn);
 }
 
-static void leave(struct watched_thread *thread, const struct note *note)
+/* Of a call that a filter (seccomp) refuses, the kernel notes nothing but the end. */
+static void count_refused(const struct watched *watched, struct watched_thread *thread, const struct note *note)
+{
+    const struct system_call *call = system_call_of(note->number);
+    thread->is_recorded = watched->kinds >> kind_of(call, KIND_file) & 1;
+    begin_call(thread, note, system_call_intrinsic(call, KIND_file), 0);
+    end_call(thread, 0, note->result < 0 ? text_of_error(-note->result) : 0);
+}
+
+static void leave(const struct watched *watched, struct watched_thread *thread, const struct note *note)
 {
     if (!is_end_of(thread, note)) {
         drop_call(thread);
+        if (thread->is_outside && note->number >= 0)
+            count_refused(watched, thread, note);
+        thread->is_outside = true;
         return;
     }
     const struct system_call *call = system_call_of(thread->in_call);
@@ -335,6 +348,7 @@ static void leave(struct watched_thread *thread, const struct note *note)
         change_descriptors(thread, call, note->result);
     uint64_t bytes = has_result && call->result == BYTES && note->result > 0 ? (uint64_t)note->result : 0;
     end_call(thread, bytes, has_failed ? text_of_error(-note->result) : 0);
+    thread->is_outside = true;
 }
 
 static void forget_thread(struct watched *watched, struct watched_thread *thread)
@@ -421,6 +435,7 @@ static void lose_thread(struct watched *watched, struct watched_thread *thread)
 {
     drop_call(thread);
     thread->state = UNSURE;
+    thread->is_outside = false;
     if (!ask_kernel(thread))
         end_thread(watched, thread);
 }
@@ -489,7 +504,7 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
     if (note->kind == NOTE_ENTER)
         enter(watched, thread, note);
     else if (note->kind == NOTE_EXIT)
-        leave(thread, note);
+        leave(watched, thread, note);
     else if (note->kind == NOTE_BECOMES)
         become(watched, thread, note);
     else if (note->kind == NOTE_MAPS && thread->process->is_new)

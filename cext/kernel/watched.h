@@ -28,6 +28,7 @@ struct watched_thread {
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
     bool is_recorded; /* it is of a kind that is */
+    bool is_outside;  /* the end of its last call was seen, and no note has been lost since */
     uint64_t argument[ARGUMENTS]; /* of it */
     uint32_t calls;
     struct held_block *block;

@@ -148,6 +148,41 @@ def test_bytes_and_errors_are_those_of_the_calls(tmp_path):
     assert errors["syscall.rmdir", "EBUSY"] + errors["syscall.rmdir", "EPERM"] + errors["syscall.rmdir", "EACCES"] == 1
 
 
+REFUSED = """
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 1;
+    for (int each = 0; each < 1000; each++)
+        syscall(SYS_getppid);
+    return 0;
+}
+"""
+
+
+def test_calls_that_a_filter_refuses_count_with_their_error(tmp_path):
+    (process,) = watched(tmp_path, compiled(tmp_path, REFUSED)).processes
+
+    refused = [event for name, event in calls_of(process) if name == "syscall.getppid"]
+    assert [process.string(event.error) for event in refused] == ["EXDEV"] * 1000
+    assert {event.wall_ns for event in refused} == {0}
+
+
 # --- times
 
 PHASES = """
