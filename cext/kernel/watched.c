@@ -261,6 +261,12 @@ static void change_descriptors(const struct watched_thread *thread, const struct
     }
 }
 
+/* They may refer to something else since then, and no call says so: another program has lost those that close by themselves. */
+static void forget_descriptors(struct watched_process *process, uint64_t since_ns)
+{
+    descriptors_close_range(&process->descriptors, &process->texts, 0, UINT64_MAX, since_ns);
+}
+
 /* --- notes of a thread */
 
 static bool ends_the_thread(int64_t number)
@@ -386,6 +392,7 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     free(process->path);
     process->path = NULL;
     process->is_new = true;
+    forget_descriptors(process, thread->record.open[0].start_ns);
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -441,12 +448,14 @@ static void lose_thread(struct watched *watched, struct watched_thread *thread)
 }
 
 /* Notes of anybody. */
-static void lose(struct watched *watched, uint64_t lost)
+static void lose(struct watched *watched, const struct note *note)
 {
+    uint64_t lost = (uint64_t)note->result;
     for (struct watched_process *process = watched->processes; process; process = process->next) {
         if (process->has_ended)
             continue;
         process->lost += lost;
+        forget_descriptors(process, note->since_ns);
         for (struct watched_thread *thread = process->threads, *next; thread; thread = next) {
             next = thread->next;
             lose_thread(watched, thread);
@@ -515,7 +524,7 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
 enum wanted watched_take(struct watched *watched, const struct note *note, struct watched_process **process)
 {
     if (note->kind == NOTE_LOST) {
-        lose(watched, (uint64_t)note->result);
+        lose(watched, note);
         return NOTHING;
     }
     if (note->kind == NOTE_BEGINS)

@@ -447,6 +447,91 @@ def test_a_path_is_never_that_of_another_file_under_the_same_number(tmp_path):
     assert {path for path, _ in paths} <= {*known, "<closed at once>"}
 
 
+BECOMING = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    char text[8];
+    int ends[2], file;
+    if (count > 1)
+        return pipe(ends) || write(ends[1], "to pipe", 7) != 7 || read(ends[0], text, 7) != 7 || usleep(200000);
+    file = open("one", O_RDONLY | O_CLOEXEC);
+    read(file, text, 1);
+    usleep(100000);
+    read(file, text, 1);
+    execl(words[0], words[0], "again", (char *)0);
+    return 1;
+}
+"""
+
+
+def test_what_another_program_closes_as_it_begins_is_forgotten(tmp_path):
+    (tmp_path / "one").write_text("1")
+
+    (process,) = watched(tmp_path, compiled(tmp_path, BECOMING, "-static")).processes
+
+    (read,) = [event for name, event in calls_of(process) if name == "syscall.read" and event.bytes == 7]
+    assert process.string(read.detail) == "<pipe>"
+    assert process.numbered_intrinsics[read.intrinsic].kind == "process"
+
+
+LOSING = """
+import os, sys
+number = os.open("one", os.O_RDONLY)
+print("begun", flush=True)
+sys.stdin.readline()
+os.read(number, 1)
+print("read", flush=True)
+sys.stdin.readline()
+for _ in range(1_000_000):
+    os.getppid()
+os.close(number)
+ends = os.pipe()
+assert number in ends
+print("lost", flush=True)
+sys.stdin.readline()
+os.write(ends[1], b"to pipe")
+os.read(ends[0], 7)
+sys.stdin.readline()
+"""
+
+
+def test_what_happened_to_a_descriptor_while_notes_were_lost_is_not_taken_for_nothing(tmp_path, started):
+    (tmp_path / "one").write_text("1")
+    program = subprocess.Popen(
+        [sys.executable, "-c", LOSING],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        env=environment(),
+    )
+    started.append(program)
+    assert program.stdout.readline() == "begun\n"
+    watcher = watch(tmp_path, program.pid)
+    started.append(watcher)
+    program.stdin.write("read\n")
+    assert program.stdout.readline() == "read\n"
+    time.sleep(0.5)
+    os.kill(watcher.pid, signal.SIGSTOP)
+    program.stdin.write("lose\n")
+    assert program.stdout.readline() == "lost\n"
+    os.kill(watcher.pid, signal.SIGCONT)
+    time.sleep(5)  # it has caught up
+    program.stdin.write("go on\n")
+    time.sleep(0.5)
+    program.communicate("end\n")
+    assert watcher.wait(60) == 0
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    paths = {event.bytes: process.string(event.detail) for name, event in calls_of(process) if name == "syscall.read"}
+    assert any("lost" in why for why in process.log.missed("calls"))
+    assert paths[1] == str(tmp_path / "one")
+    assert paths[7] == "<pipe>"
+
+
 def test_calls_are_of_the_kind_of_their_descriptors(tmp_path):
     (tmp_path / "one").write_text("1")
     (tmp_path / "three").write_text("333")
