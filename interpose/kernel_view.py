@@ -41,7 +41,7 @@ class Wanted:
     follows: bool = True
     keeps_paths: bool = True
     redacted: Callable[[str], str] = str
-    why_not: Callable[[int], str] = lambda pid: ""
+    why_not: Callable[[int, Sequence[str]], str] = lambda pid, programs: ""
 
 
 class KernelView:
@@ -107,7 +107,7 @@ class KernelView:
         """A process is new: it gets its place. One that nobody knows, or that must not be recorded, gets none."""
         parent, expected = self._recorded.get(process.parent), self._expected
         is_wanted = expected is not None if parent is None else self.wanted.follows
-        if not is_wanted or self.wanted.why_not(process.pid):
+        if not is_wanted or self._why_not(process):
             return
         try:
             if parent is None:
@@ -118,9 +118,13 @@ class KernelView:
         except (OSError, ExperimentError) as error:
             self._note_failure(process.pid, error)
 
+    def _why_not(self, process: kernel.Watched) -> str:
+        became = filter(None, (process.program, process.name))
+        return self.wanted.why_not(process.pid, list(dict.fromkeys(became)))
+
     def _continue(self, recorded: _Recorded, what: str) -> None:
         """It has ended, or become another program, which must perhaps not be recorded."""
-        if what == "end" or self.wanted.why_not(recorded.pid):
+        if what == "end" or self._why_not(recorded.process):
             self._end(recorded)
         else:
             self._try(recorded.pid, recorded.note_program)

@@ -582,6 +582,56 @@ def test_files_are_their_owners_alone(tmp_path):
         assert path.stat().st_mode & 0o7777 == (0o700 if path.is_dir() else 0o600), path
 
 
+# What the administrator forbids stands in a file for the whole machine: here, in another one.
+WITH_POLICY = """
+import runpy, sys
+from interpose.cli.running.watched_processes import Permitted
+Permitted.__init__.__defaults__ = (sys.argv[1],)
+del sys.argv[1]
+runpy.run_module("interpose", run_name="__main__")
+"""
+
+SHORTLY = """
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int each = 0; each < 100; each++)
+        syscall(SYS_getppid);
+    execl("/bin/sleep", "sleep", "0.3", (char *)0);
+}
+"""
+
+
+def kernel_with_policy(directory: Path, policy: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    (directory / "policy").write_text(policy)
+    command = [sys.executable, "-c", WITH_POLICY, directory / "policy", "kernel", *words]
+    return subprocess.run(command, cwd=directory, env=environment(), capture_output=True, text=True)
+
+
+def test_a_forbidden_program_is_not_recorded_even_if_it_soon_becomes_another(tmp_path):
+    program = compiled(tmp_path, SHORTLY)
+    (tmp_path / "script").write_text(f"#!/bin/sh\nexec {program}\n")
+    (tmp_path / "script").chmod(0o755)
+
+    for forbidden in ("program", str(program), "script"):
+        words = ("sh", "-c", "./script; sleep 0.1; :")
+        done = kernel_with_policy(tmp_path, f"programs = {forbidden}\n", "-o", "of.1.er", *words)
+
+        assert done.returncode == 0, done.stderr
+        found = counts_of(Experiment(max(map(str, tmp_path.glob("of.*.er")), key=os.path.getmtime)))
+        assert found["wait4"] >= 2
+        assert found["getppid"] < 10  # of shells
+
+
+def test_a_command_that_is_forbidden_is_refused(tmp_path):
+    done = kernel_with_policy(tmp_path, "programs = sleep\n", "sleep", "0")
+
+    why = f"interpose: sleep: forbidden by {tmp_path}/policy:1: programs = sleep\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", why)
+    assert not list(tmp_path.rglob("*.er"))
+
+
 # --- losses
 
 

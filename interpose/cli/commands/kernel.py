@@ -77,6 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
         permitted = Permitted()
     except policy.Forbidden as why:
         raise CannotWatch(str(why)) from None
+    if words and (forbidden := permitted.why_not_command(words)):
+        raise CannotWatch(f"{words[0]}: {forbidden}")
     recording = _Recording(_view(_wanted(in_force, permitted)), end_ns)
     return (
         _run_program(recording, words, in_force)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from interpose.capture.session import POLICY
 from interpose.config import policy
@@ -15,16 +16,28 @@ class Permitted:
         self._policy = policy.read(path)  # type: ignore[no-untyped-call]  # the program imports it
         self.forbidden_kinds = frozenset(self._policy.kinds) if self._policy else frozenset()
 
-    def why_not(self, pid: int) -> str:
-        """Why the process `pid` must not be recorded; empty if it may be. Of one that has ended nobody can tell."""
+    def why_not(self, pid: int, programs: Iterable[str] = ()) -> str:
+        """Why the process `pid` must not be recorded; empty if it may be. Of one that has ended nobody can tell.
+        `programs` are names of what it became, as the kernel noted it: it may be another one by now."""
         if self._policy is None:
             return ""
         try:
-            policy.check(self._policy, _command_of(pid), _owner_of(pid))  # type: ignore[no-untyped-call]
+            for command in [_command_of(pid), *([each] for each in programs)]:
+                policy.check(self._policy, command, _owner_of(pid))  # type: ignore[no-untyped-call]
         except policy.Forbidden as why:
             return str(why)
         except OSError as error:
             return error.strerror or str(error)
+        return ""
+
+
+    def why_not_command(self, words: list[str]) -> str:
+        """Why a program must not be recorded that we start; empty if it may be."""
+        try:
+            if self._policy is not None:
+                policy.check(self._policy, words)  # type: ignore[no-untyped-call]
+        except policy.Forbidden as why:
+            return str(why)
         return ""
 
 
