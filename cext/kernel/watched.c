@@ -400,9 +400,10 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     }
 }
 
+/* Where the kernel has no path (`//toolong`), the beginning of its name remains. */
 static enum wanted name_program(struct watched_process *named, const char *path, struct watched_process **process)
 {
-    named->path = strdup(path);
+    named->path = path[1] == '/' ? NULL : strdup(path);
     named->is_new = false;
     *process = named;
     return PROGRAM;
