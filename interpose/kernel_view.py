@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from interpose.timing import kernel, shims
 
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
+FAILURES_AT_MOST = 100  # that are kept
 UNLISTED = "other"  # what a call is called that the list does not have
 UNKNOWN = "?"
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
@@ -53,7 +55,7 @@ class KernelView:
         self.failures: list[str] = []
         self._view = kernel.View(wanted.follows, sum(1 << EVERY.index(kind) for kind in wanted.kinds))
         self._recorded: dict[int, _Recorded] = {}
-        self._ended: list[_Recorded] = []
+        self._ended: list[_Recorded] = []  # founders, of whom it may be told how they ended
         self._gone: set[int] = set()  # processes that had ended when it was looked last
         self._expected: str | None = None  # the experiment of the program that a child becomes
         self._written_s = time.monotonic()
@@ -134,7 +136,10 @@ class KernelView:
         self._view.leave(recorded.process)
         self._try(recorded.pid, recorded.end)
         self._view.forget(recorded.process)
-        self._ended.append(recorded)
+        if recorded.is_founder:
+            self._ended.append(recorded)
+        else:
+            self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
         """Whom the kernel no longer knew at the last look, and whose end was not told by now: that note was lost."""
@@ -157,7 +162,11 @@ class KernelView:
             self._note_failure(pid, error)
 
     def _note_failure(self, pid: int, error: Exception) -> None:
-        self.failures.append(f"process {pid}: {getattr(error, 'strerror', None) or error}")
+        path = getattr(error, "filename", None)
+        why = getattr(error, "strerror", None) or error
+        if len(self.failures) < FAILURES_AT_MOST:
+            place = f"{path}: " if path else ""
+            self.failures.append(f"process {pid} is not recorded whole: {place}{why}")
 
 
 class _Recorded:
@@ -168,6 +177,7 @@ class _Recorded:
         self._view, self._founder, self._lineage = view, founder, lineage
         self._descendants = 0
         self._has_said_status = False
+        self._end_ns = 0
         self.is_gone = False  # it has ended, and no note told of it
         self._tables = Tables()
         self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
@@ -181,7 +191,11 @@ class _Recorded:
         lineage = f"{self._lineage}_c{self._descendants}"
         directory = names.lineage_path(self._founder, lineage)
         names.make_like_above(directory)
-        return _Recorded(self._view, process, directory, self._founder, lineage)
+        try:
+            return _Recorded(self._view, process, directory, self._founder, lineage)
+        except OSError:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
 
     def note_program(self) -> None:
         """Its calls come from the program that it is now."""
@@ -193,6 +207,11 @@ class _Recorded:
         self._tables.stacks.append(StackRecord(len(self._tables.sites), outer=0))
         self.process.begin_stack(len(self._tables.stacks))
         self.write()
+
+    @property
+    def is_founder(self) -> bool:
+        """Whether nobody is recorded who started it."""
+        return not self._lineage
 
     @property
     def _path(self) -> str:
@@ -227,7 +246,7 @@ class _Recorded:
     def end(self) -> None:
         """It has ended, or is watched no longer."""
         _, end_ns, _, _ = self.process.times
-        status = self.process.status
+        self._end_ns, status = end_ns, self.process.status
         if lost := self.process.lost:
             why = f"the kernel lost {lost:,} notes of system calls and thread switches"
             self._observed.note("missed", time_ns=end_ns, what="calls", why=why)
@@ -243,7 +262,6 @@ class _Recorded:
             self._observed.note("exit", time_ns=end_ns, status=status)
             self._has_said_status = True
         self._sample(END if self._has_said_status else LATER)
-        self._end_ns = end_ns
         self.write()
 
     def finish(self, returncode: int | None) -> None:

@@ -750,6 +750,33 @@ def test_a_full_disk_is_told_and_leaves_nothing(interpose, tmp_path, started):
     assert program.poll() is None
 
 
+def test_a_disk_that_becomes_full_does_not_change_how_the_program_ends(interpose, tmp_path):
+    place = tmp_path / "full"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no file system of that size")
+    source = "import os, sys, time\nfor _ in range(30_000): os.getppid()\ntime.sleep(1.5)\nsys.exit(5)"
+    try:
+        done = interpose("kernel", "-d", str(place), sys.executable, "-S", "-c", source)
+
+        assert (done.returncode, done.stdout) == (5, "")
+        assert 1 <= done.stderr.count("\n") <= 3
+        assert all("ktest.1.er/" in line and "No space left on device" in line for line in done.stderr.splitlines())
+        assert not list(place.rglob("*.new"))
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_more_processes_than_files_may_be_open_are_recorded(tmp_path):
+    script = "for each in $(seq 100); do sleep 2 & done; wait; ulimit -n"
+    limited = ["sh", "-c", 'ulimit -S -n 100; exec "$@"', "sh", *KERNEL, "sh", "-c", script]
+
+    done = subprocess.run(limited, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")
+    assert counts_of(Experiment(str(tmp_path / "ktest.1.er")))["clock_nanosleep"] == 100
+
+
 def test_who_may_not_is_told_so(tmp_path):
     if os.getuid():
         pytest.skip("not root")

@@ -156,6 +156,7 @@ class _Recording:
         self.view = view
         self._end_ns = end_ns
         self._is_closed = False
+        self._has_room = False
 
     @property
     def is_over(self) -> bool:
@@ -169,6 +170,9 @@ class _Recording:
         """Look; returns after how many seconds to look again."""
         if self._is_closed:
             return None
+        if not self._has_room:  # the program, which has begun by now, keeps the limit that we had
+            _raise_limit_of_files()
+            self._has_room = True
         self.view.look()
         if self._end_ns is not None and time.monotonic_ns() >= self._end_ns:
             self.close()
@@ -202,7 +206,7 @@ def _run_program(recording: _Recording, words: list[str], in_force: Settings) ->
 
 
 def _raise_limit_of_files() -> None:
-    """As far as we may: two files are needed for each thread and processor."""
+    """As far as we may: two files are needed for each process that is recorded, and for each thread and processor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
