@@ -484,7 +484,7 @@ sys.stdin.readline()
 os.read(number, 1)
 print("read", flush=True)
 sys.stdin.readline()
-for _ in range(1_000_000):
+for _ in range(1_500_000):
     os.getppid()
 os.close(number)
 ends = os.pipe()
@@ -541,6 +541,47 @@ def test_calls_are_of_the_kind_of_their_descriptors(tmp_path):
     kinds = Counter((process.numbered_intrinsics[event.intrinsic].kind, event.bytes) for _, event in calls_of(process))
     assert kinds["net", len("to a socket")] == 1
     assert kinds["file", 1] == kinds["file", 3] == 1000
+
+
+# Some of its numbers mean `umask` and `exit_group`, or calls that open nothing, in programs of 64 bits.
+OF_32_BITS = """
+static int call(int number, int first, int second, int third)
+{
+    int result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(first), "c"(second), "d"(third) : "memory");
+    return result;
+}
+static void sleep_shortly(void) { int duration[] = {0, 100000000}; call(162, (int)duration, 0, 0); }
+void _start(void)
+{
+    call(60, 022, 0, 0);
+    int file = call(5, (int)"one", 0, 0);
+    call(19, file, 0, 0);
+    sleep_shortly();
+    call(6, file, 0, 0);
+    file = call(5, (int)"three", 0, 0);
+    call(19, file, 0, 0);
+    sleep_shortly();
+    call(252, 3, 0, 0);
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs of 32 bits are those of x86")
+def test_calls_of_a_program_of_32_bits_have_no_wrong_name_path_or_exit_code(tmp_path):
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "three").write_text("333")
+    program = compiled(
+        tmp_path, OF_32_BITS, "-m32", "-nostdlib", "-static", "-fno-stack-protector", "-fno-pic", "-no-pie"
+    )
+    if subprocess.run([program], cwd=tmp_path).returncode != 3:
+        pytest.skip("programs of 32 bits do not run here")
+
+    (process,) = watched(tmp_path, program).processes
+
+    assert [(name, event.detail) for name, event in calls_of(process)] == [("syscall.other", 0)] * 9
+    (end,) = re.findall('kind="exit".*', (tmp_path / "ktest.1.er" / "log.xml").read_text())
+    assert 'status="3"' in end
 
 
 # --- what may be recorded
