@@ -30,7 +30,6 @@ class Permitted:
             return error.strerror or str(error)
         return ""
 
-
     def why_not_command(self, words: list[str]) -> str:
         """Why a program must not be recorded that we start; empty if it may be."""
         try:
