@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from interpose.timing import kernel, shims
 
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
+FAILURES_AT_MOST = 100  # that are kept
 UNLISTED = "other"  # what a call is called that the list does not have
 UNKNOWN = "?"
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
@@ -42,7 +44,7 @@ class Wanted:
     has_stacks: bool = False
     keeps_paths: bool = True
     redacted: Callable[[str], str] = str
-    why_not: Callable[[int], str] = lambda pid: ""
+    why_not: Callable[[int, Sequence[str]], str] = lambda pid, programs: ""
 
 
 class KernelView:
@@ -56,19 +58,20 @@ class KernelView:
             wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
         )
         self._recorded: dict[int, _Recorded] = {}
-        self._ended: list[_Recorded] = []  # nobody knows how
+        self._ended: list[_Recorded] = []  # founders, of whom it may be told how they ended
         self._gone: set[int] = set()  # processes that had ended when it was looked last
         self._expected: str | None = None  # the experiment of the program that a child becomes
         self._written_s = time.monotonic()
 
     def watch(self, pid: int, directory: str) -> None:
-        """Record the process `pid`, from now on, in the experiment that was made for it. Raises OSError."""
+        """Record the process `pid`, from now on, in the experiment that was made for it. Raises OSError, with the path
+        of the experiment if that cannot be written."""
         process = self._view.watch(pid)
         try:
             self._recorded[pid] = _Recorded(self, process, directory, directory, "")
-        except OSError:
+        except OSError as error:
             self._view.forget(process)
-            raise
+            raise OSError(error.errno, error.strerror, directory) from None
 
     def watch_child(self, directory: str) -> None:
         """Record the next child of the calling thread, from the program on that it becomes. Raises OSError."""
@@ -111,9 +114,8 @@ class KernelView:
         is_wanted = expected is not None if parent is None else self.wanted.follows
         if not is_wanted:
             return
-        if why := self.wanted.why_not(process.pid):
+        if self._why_not(process):
             self._expected = None if parent is None else self._expected
-            self.failures.append(f"process {process.pid} is not recorded: {why}")
             return
         try:
             if parent is None:
@@ -124,12 +126,17 @@ class KernelView:
         except (OSError, ExperimentError) as error:
             self._note_failure(process.pid, error)
 
+    def _why_not(self, process: kernel.Watched) -> str:
+        """Why a process must not be recorded, which is said; empty if it may be."""
+        became = filter(None, (process.program, process.name))
+        why = self.wanted.why_not(process.pid, list(dict.fromkeys(became)))
+        if why and len(self.failures) < FAILURES_AT_MOST:
+            self.failures.append(f"process {process.pid} is not recorded: {why}")
+        return why
+
     def _continue(self, recorded: _Recorded, what: str) -> None:
         """It has ended, or become another program, which must perhaps not be recorded."""
-        why = "" if what == "end" else self.wanted.why_not(recorded.pid)
-        if why:
-            self.failures.append(f"process {recorded.pid} is no longer recorded: {why}")
-        if why or what == "end":
+        if what == "end" or self._why_not(recorded.process):
             self._end(recorded)
         else:
             self._try(recorded.pid, recorded.note_program)
@@ -139,10 +146,10 @@ class KernelView:
         self._view.leave(recorded.process)
         self._try(recorded.pid, recorded.end)
         self._view.forget(recorded.process)
-        if recorded.has_said_end:
-            self._try(recorded.pid, recorded.finish)
-        else:  # whoever waits for it may learn how
+        if recorded.is_founder:
             self._ended.append(recorded)
+        else:
+            self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
         """Whom the kernel no longer knew at the last look, and whose end was not told by now: that note was lost."""
@@ -165,7 +172,11 @@ class KernelView:
             self._note_failure(pid, error)
 
     def _note_failure(self, pid: int, error: Exception) -> None:
-        self.failures.append(f"process {pid}: {getattr(error, 'strerror', None) or error}")
+        path = getattr(error, "filename", None)
+        why = getattr(error, "strerror", None) or error
+        if len(self.failures) < FAILURES_AT_MOST:
+            place = f"{path}: " if path else ""
+            self.failures.append(f"process {pid} is not recorded whole: {place}{why}")
 
 
 class _Recorded:
@@ -175,7 +186,8 @@ class _Recorded:
         self.process, self.pid = process, process.pid
         self._view, self._founder, self._lineage = view, founder, lineage
         self._descendants = 0
-        self.has_said_end = False
+        self._has_said_status = False
+        self._end_ns = 0
         self.is_gone = False  # it has ended, and no note told of it
         self._tables = Tables()
         self._sizes = (0, 0, 0)  # of what was written
@@ -190,7 +202,11 @@ class _Recorded:
         lineage = f"{self._lineage}_c{self._descendants}"
         directory = names.lineage_path(self._founder, lineage)
         names.make_like_above(directory)
-        return _Recorded(self._view, process, directory, self._founder, lineage)
+        try:
+            return _Recorded(self._view, process, directory, self._founder, lineage)
+        except OSError:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
 
     def note_program(self) -> None:
         """Its calls come from the program that it is now."""
@@ -198,6 +214,11 @@ class _Recorded:
         self._observed.name(redacted(path), redacted(self._cwd))
         self.process.begin_program(path)
         self.write()
+
+    @property
+    def is_founder(self) -> bool:
+        """Whether nobody is recorded who started it."""
+        return not self._lineage
 
     @property
     def _path(self) -> str:
@@ -240,7 +261,7 @@ class _Recorded:
     def end(self) -> None:
         """It has ended, or is watched no longer."""
         _, end_ns, _, _ = self.process.times
-        status = self.process.status
+        self._end_ns, status = end_ns, self.process.status
         if lost := self.process.lost:
             why = f"the kernel lost {lost:,} notes of system calls and thread switches"
             self._observed.note("missed", time_ns=end_ns, what="calls", why=why)
@@ -254,14 +275,13 @@ class _Recorded:
             self._observed.note("detached", time_ns=end_ns)
         elif status is not None:
             self._observed.note("exit", time_ns=end_ns, status=status)
-            self.has_said_end = True
-        self._sample(END if self.has_said_end else LATER)
-        self._end_ns = end_ns
+            self._has_said_status = True
+        self._sample(END if self._has_said_status else LATER)
         self.write()
 
     def finish(self, returncode: int | None = None) -> None:
         """Say how it ended, if it did not itself, and compress its events."""
-        if returncode is not None and not self.has_said_end:
+        if returncode is not None and not self._has_said_status:
             how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
             self._observed.note("exit", time_ns=self._end_ns, **how)
         self._observed.compress()

@@ -123,6 +123,11 @@ cdef class Watched:
         return os.fsdecode(<bytes>(process.name if process.path == NULL else process.path))
 
     @property
+    def name(self):
+        """The beginning of the name of what it became, which may be a script; empty if it became nothing."""
+        return os.fsdecode(<bytes>self.checked().name)
+
+    @property
     def has_ended(self):
         """Whether its end was seen."""
         return bool(self.checked().has_ended)

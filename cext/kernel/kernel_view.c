@@ -146,6 +146,10 @@ static int watch_all_threads(struct kernel_view *view, struct watched_process *p
 int kernel_view_watch(struct kernel_view *view, pid_t pid, struct watched_process **process)
 {
     *process = watched_begin(&view->watched, (uint32_t)pid, 0, now_ns());
+    char program[64];
+    snprintf(program, sizeof program, "/proc/%d/exe", (int)pid);
+    if (*process)
+        watched_program_was_there(*process, program);
     int failed = *process ? watch_all_threads(view, *process) : ENOMEM;
     if (!failed && view->watched.has_stacks)
         code_map_read(&(*process)->code, pid);
@@ -204,8 +208,10 @@ void kernel_view_leave(struct kernel_view *view, struct watched_process *process
     watched_leave(&view->watched, process, now_ns());
 }
 
+/* One that could not be recorded may still have threads, and files. */
 void kernel_view_forget(struct kernel_view *view, struct watched_process *process)
 {
+    watched_leave(&view->watched, process, now_ns());
     watched_forget(&view->watched, process);
 }
 

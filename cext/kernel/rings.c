@@ -413,10 +413,11 @@ bool rings_next(struct rings *rings, struct note *note)
     struct kernel_ring *ring;
     while ((ring = first_of(rings))) {
         union record record;
-        uint64_t time_ns = ring->next_ns;
+        uint64_t time_ns = ring->next_ns, since_ns = ring->last_ns;
+        ring->last_ns = time_ns;
         take_record(rings, ring, &record);
         struct identity of = identity_of(&record);
-        *note = (struct note){.pid = of.pid, .tid = of.tid, .time_ns = time_ns};
+        *note = (struct note){.pid = of.pid, .tid = of.tid, .time_ns = time_ns, .since_ns = since_ns};
         if (is_known(rings, &record, note))
             return true;
     }

@@ -22,7 +22,7 @@ enum note_kind {
     NOTE_ENDS,
     NOTE_BECOMES,   /* the process has become another program: `name` */
     NOTE_MAPS,      /* it has mapped a file with code: `path`, until the next note, at `argument`, from `number` on */
-    NOTE_LOST,      /* so many notes were lost, of anybody: `result` */
+    NOTE_LOST,      /* so many notes were lost, of anybody: `result`; `since_ns`: none of them is older */
 };
 
 enum { NAME_BYTES = 16, ARGUMENTS = 2, FRAMES_AT_MOST = 48 };
@@ -30,7 +30,7 @@ enum { NAME_BYTES = 16, ARGUMENTS = 2, FRAMES_AT_MOST = 48 };
 struct note {
     enum note_kind kind;
     uint32_t pid, tid, parent;
-    uint64_t time_ns;
+    uint64_t time_ns, since_ns;
     int64_t number, result;
     uint64_t argument[ARGUMENTS];
     char name[NAME_BYTES];
@@ -50,6 +50,7 @@ struct kernel_ring {
     void *page; /* the kernel's part, and the records behind it */
     uint64_t from, end; /* what there is to read */
     uint64_t next_ns;   /* when the record at `from` was made */
+    uint64_t last_ns;   /* and the one before it */
 };
 
 struct rings {

@@ -1,12 +1,15 @@
 #define _GNU_SOURCE
 #include "kernel/watched.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernel/system_calls.h"
 
@@ -141,6 +144,30 @@ static void advance(struct watched_thread *thread, uint64_t time_ns, bool was_aw
     thread->process->end_ns = thread->last_ns > thread->process->end_ns ? thread->last_ns : thread->process->end_ns;
 }
 
+/* --- programs of 32 bits */
+
+/* It may be something else by now, which must not be waited for. */
+static bool is_of_32_bits(const char *path)
+{
+    unsigned char head[EI_NIDENT] = {0};
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    bool is_read = file >= 0 && read(file, head, sizeof head) == sizeof head;
+    if (file >= 0)
+        close(file);
+    return is_read && memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32;
+}
+
+void watched_program_was_there(struct watched_process *process, const char *path)
+{
+    process->has_other_numbers = sizeof(void *) > 4 && is_of_32_bits(path);
+}
+
+/* Of a number that means another call there, nothing is known. */
+static const struct system_call *call_of(const struct watched_process *process, int64_t number)
+{
+    return system_call_of(process->has_other_numbers ? -1 : number);
+}
+
 /* --- calls */
 
 static struct event *place_for_event(struct watched_thread *thread)
@@ -150,9 +177,9 @@ static struct event *place_for_event(struct watched_thread *thread)
         return NULL;
     if (!thread->block)
         thread->block = kernel_block_take(files, thread->number);
-    else if (thread->block->is.head.used == BLOCK_EVENTS)
-        kernel_block_write(files, thread->block);
     struct held_block *block = thread->block;
+    if (block && block->is.head.used == BLOCK_EVENTS) /* the thread that left it may have filled it */
+        kernel_block_write(files, block);
     return block ? &block->is.events[block->is.head.used] : NULL;
 }
 
@@ -203,6 +230,7 @@ static void begin_call(struct watched_thread *thread, const struct note *note, u
         .detail = detail,
     };
     thread->in_call = note->number;
+    thread->is_outside = false;
     memcpy(thread->argument, note->argument, sizeof thread->argument);
     thread->record.fields.depth = thread->is_recorded;
     thread->record.fields.made += thread->is_recorded;
@@ -280,11 +308,17 @@ static void change_descriptors(const struct watched_thread *thread, const struct
     }
 }
 
+/* They may refer to something else since then, and no call says so: another program has lost those that close by themselves. */
+static void forget_descriptors(struct watched_process *process, uint64_t since_ns)
+{
+    descriptors_close_range(&process->descriptors, &process->texts, 0, UINT64_MAX, since_ns);
+}
+
 /* --- notes of a thread */
 
-static bool ends_the_thread(int64_t number)
+static bool ends_the_thread(const struct watched_process *process, int64_t number)
 {
-    return number == SYS_exit || number == SYS_exit_group;
+    return !process->has_other_numbers && (number == SYS_exit || number == SYS_exit_group);
 }
 
 static enum kind kind_of(const struct system_call *call, enum kind of_descriptor)
@@ -295,10 +329,10 @@ static enum kind kind_of(const struct system_call *call, enum kind of_descriptor
 static void enter(const struct watched *watched, struct watched_thread *thread, const struct note *note)
 {
     struct watched_process *process = thread->process;
-    const struct system_call *call = system_call_of(note->number);
+    const struct system_call *call = call_of(process, note->number);
     struct known_descriptor about = {.kind = KIND_COUNT};
     drop_call(thread); /* its end was lost */
-    if (ends_the_thread(note->number)) {
+    if (ends_the_thread(process, note->number)) {
         if (note->number == SYS_exit_group || (thread == process->threads && !thread->next))
             process->status = (int)(note->argument[0] & 0xff);
         return;
@@ -317,7 +351,7 @@ void watched_thread_was_there(struct watched_thread *thread)
 void watched_thread_found(struct watched_thread *thread, const struct note *note)
 {
     struct watched_process *process = thread->process;
-    if (is_about_descriptor(system_call_of(note->number)))
+    if (is_about_descriptor(call_of(process, note->number)))
         descriptor_of(&process->descriptors, &process->texts, (pid_t)thread->tid, (int32_t)note->argument[0]);
     thread->found_in = note->number;
     thread->found_ns = note->time_ns;
@@ -337,24 +371,42 @@ static void resume_found(const struct watched *watched, struct watched_thread *t
         enter(watched, thread, &found);
 }
 
+static bool returns_from_handler(const struct watched_thread *thread, const struct note *note)
+{
+    return thread->process->has_other_numbers ? note->number < 0 : thread->in_call == SYS_rt_sigreturn;
+}
+
 /* What the kernel calls its end: a return from a handler has no number any longer. */
 static bool is_end_of(const struct watched_thread *thread, const struct note *note)
 {
-    return thread->in_call != NO_CALL && (thread->in_call == note->number || thread->in_call == SYS_rt_sigreturn);
+    return thread->in_call != NO_CALL && (thread->in_call == note->number || returns_from_handler(thread, note));
 }
 
-static void leave(struct watched_thread *thread, const struct note *note)
+/* Of a call that a filter (seccomp) refuses, the kernel notes nothing but the end. */
+static void count_refused(const struct watched *watched, struct watched_thread *thread, const struct note *note)
+{
+    const struct system_call *call = call_of(thread->process, note->number);
+    thread->is_recorded = watched->kinds >> kind_of(call, KIND_file) & 1;
+    begin_call(thread, note, system_call_intrinsic(call, KIND_file), 0);
+    end_call(thread, 0, note->result < 0 ? text_of_error(-note->result) : 0);
+}
+
+static void leave(const struct watched *watched, struct watched_thread *thread, const struct note *note)
 {
     if (!is_end_of(thread, note)) {
         drop_call(thread);
+        if (thread->is_outside && note->number >= 0)
+            count_refused(watched, thread, note);
+        thread->is_outside = true;
         return;
     }
-    const struct system_call *call = system_call_of(thread->in_call);
-    bool has_result = thread->in_call != SYS_rt_sigreturn, has_failed = has_result && note->result < 0 && note->result > -4096;
+    const struct system_call *call = call_of(thread->process, thread->in_call);
+    bool has_result = !returns_from_handler(thread, note), has_failed = has_result && note->result < 0 && note->result > -4096;
     if (!has_failed)
         change_descriptors(thread, call, note->result);
     uint64_t bytes = has_result && call->result == BYTES && note->result > 0 ? (uint64_t)note->result : 0;
     end_call(thread, bytes, has_failed ? text_of_error(-note->result) : 0);
+    thread->is_outside = true;
 }
 
 static void forget_thread(struct watched *watched, struct watched_thread *thread)
@@ -393,6 +445,7 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     process->path = NULL;
     process->is_new = true;
     code_map_forget(&process->code);
+    forget_descriptors(process, thread->record.open[0].start_ns);
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -400,9 +453,11 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     }
 }
 
+/* Where the kernel has no path (`//toolong`), the beginning of its name remains. */
 static enum wanted name_program(struct watched_process *named, const char *path, struct watched_process **process)
 {
-    named->path = strdup(path);
+    named->path = path[1] == '/' ? NULL : strdup(path);
+    watched_program_was_there(named, path);
     named->is_new = false;
     *process = named;
     return PROGRAM;
@@ -438,6 +493,7 @@ static enum wanted begin_another(struct watched *watched, const struct note *not
     if (parent) {
         descriptors_copy(&(*process)->descriptors, &parent->descriptors);
         memcpy((*process)->name, parent->name, sizeof parent->name);
+        (*process)->has_other_numbers = parent->has_other_numbers;
         (*process)->path = parent->path ? strdup(parent->path) : NULL;
         copy_code(&(*process)->code, &parent->code);
     }
@@ -460,17 +516,20 @@ static void lose_thread(struct watched *watched, struct watched_thread *thread)
 {
     drop_call(thread);
     thread->state = UNSURE;
+    thread->is_outside = false;
     if (!ask_kernel(thread))
         end_thread(watched, thread);
 }
 
 /* Notes of anybody. */
-static void lose(struct watched *watched, uint64_t lost)
+static void lose(struct watched *watched, const struct note *note)
 {
+    uint64_t lost = (uint64_t)note->result;
     for (struct watched_process *process = watched->processes; process; process = process->next) {
         if (process->has_ended)
             continue;
         process->lost += lost;
+        forget_descriptors(process, note->since_ns);
         for (struct watched_thread *thread = process->threads, *next; thread; thread = next) {
             next = thread->next;
             lose_thread(watched, thread);
@@ -528,7 +587,7 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
     if (note->kind == NOTE_ENTER)
         enter(watched, thread, note);
     else if (note->kind == NOTE_EXIT)
-        leave(thread, note);
+        leave(watched, thread, note);
     else if (note->kind == NOTE_BECOMES)
         become(watched, thread, note);
     else if (note->kind == NOTE_MAPS)
@@ -539,7 +598,7 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
 enum wanted watched_take(struct watched *watched, const struct note *note, struct watched_process **process)
 {
     if (note->kind == NOTE_LOST) {
-        lose(watched, (uint64_t)note->result);
+        lose(watched, note);
         return NOTHING;
     }
     if (note->kind == NOTE_BEGINS)

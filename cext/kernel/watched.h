@@ -29,6 +29,7 @@ struct watched_thread {
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
     bool is_recorded; /* it is of a kind that is */
+    bool is_outside;  /* the end of its last call was seen, and no note has been lost since */
     uint64_t argument[ARGUMENTS]; /* of it */
     uint32_t calls;
     struct held_block *block;
@@ -47,6 +48,7 @@ struct watched_process {
     char name[NAME_BYTES]; /* of the program that it became */
     char *path;            /* of that, once it has mapped it; NULL until then */
     bool is_new;           /* the next file with code that it maps is the program */
+    bool has_other_numbers; /* of system calls: a program of 32 bits */
     struct watched_thread *threads; /* that live */
     struct kernel_files files;
     struct kernel_texts texts;
@@ -81,6 +83,9 @@ struct watched_process *watched_process_of(const struct watched *watched, uint32
 struct watched_process *watched_begin(struct watched *watched, uint32_t pid, uint32_t parent, uint64_t time_ns);
 struct watched_thread *watched_thread_begin(struct watched *watched, struct watched_process *process, uint32_t tid,
                                             enum thread_state state, uint64_t time_ns);
+
+/* The process runs a program that was there before, whose file this is. */
+void watched_program_was_there(struct watched_process *process, const char *path);
 
 /* The thread ran before it began to be watched. */
 void watched_thread_was_there(struct watched_thread *thread);

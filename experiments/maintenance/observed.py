@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,10 +85,15 @@ class Observed:
             raise FileNotFoundError(errno.ENOENT, "its experiment was removed", self.directory)
         path, mode = os.path.join(self.directory, name), names.file_mode(self.directory)
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(f"{path}.new", flags, mode), "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-        os.rename(f"{path}.new", path)
+        try:
+            with open(os.open(f"{path}.new", flags, mode), "wb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(data)
+            os.rename(f"{path}.new", path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(f"{path}.new")
+            raise OSError(error.errno, error.strerror, path) from None
 
 
 def _identity_of(directory: str) -> tuple[int, int]:

@@ -8,7 +8,7 @@ imported inside the traced program when it starts, so it imports next to nothing
 from __future__ import annotations
 
 from interpose import quantities
-from interpose.kinds import KINDS, ON_REQUEST
+from interpose.kinds import IN_PROGRAMS, KINDS, ON_REQUEST
 from interpose.legacy.codes import CODES, STATEMENT, codes_of
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def _line(word, without, values, start_ns):
     return f"{'-' if without else '+'}{word}\t{shown}\n"
 
 
-def parse(text: str, recorded: Collection[str] = KINDS) -> Filter | None:
+def parse(text: str, recorded: Collection[str] = IN_PROGRAMS) -> Filter | None:
     """The filter in `text`; None for `off` or an empty text. Raises ValueError, with the mistake, for an invalid filter
     and for one that leaves none of the kinds that are `recorded`."""
     rules = []

@@ -10,7 +10,7 @@ from interpose.config import levels, schema, values
 from interpose.config.schema import Setting, Settings
 from interpose.config.trust import distrust, is_of_others
 from interpose.errors import SettingError
-from interpose.kinds import KINDS
+from interpose.kinds import IN_PROGRAMS, KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -248,12 +248,13 @@ def kinds_recorded(settings: Settings) -> set[str]:
     from interpose.config import filters
 
     if settings.levels:  # of any kind
-        return set(KINDS)
+        return set(IN_PROGRAMS)
     by_kind = settings.kinds or {kind: levels.usual_level(kind) for kind in KINDS}
-    return {kind for kind, level in by_kind.items() if level != levels.OFF}.union(filters.requested(settings.filter))
+    found = {kind for kind in IN_PROGRAMS if by_kind[kind] != levels.OFF}
+    return found.union(filters.requested(settings.filter))
 
 
-def why_no_filter(text: str, said: str, recorded: "Collection[str]" = KINDS) -> list[str]:
+def why_no_filter(text: str, said: str, recorded: "Collection[str]" = IN_PROGRAMS) -> list[str]:
     """What is wrong with a filter, in one line that says where it was set; empty if it is valid. It must leave some of
     the kinds that are `recorded`."""
     from interpose.config import filters

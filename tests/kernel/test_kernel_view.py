@@ -637,6 +637,319 @@ def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
     assert seen_ns < 1.2 * cpu_ns + sum(event.wall_ns - event.cpu_ns for _, event in calls_of(process)) + 500_000_000
 
 
+# --- what hostile programs do
+
+REFUSED = """
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+        return 1;
+    for (int each = 0; each < 1000; each++)
+        syscall(SYS_getppid);
+    return 0;
+}
+"""
+
+
+def test_calls_that_a_filter_refuses_count_with_their_error(tmp_path):
+    (process,) = watched(tmp_path, compiled(tmp_path, REFUSED)).processes
+
+    refused = [event for name, event in calls_of(process) if name == "syscall.getppid"]
+    assert [process.string(event.error) for event in refused] == ["EXDEV"] * 1000
+    assert {event.wall_ns for event in refused} == {0}
+
+
+MANY_THREADS = """
+#include <pthread.h>
+#include <unistd.h>
+static void *begin(void *unused) { getppid(); return unused; }
+int main(void)
+{
+    for (int each = 0; each < 5000; each++) {
+        pthread_t thread;
+        pthread_create(&thread, 0, begin, 0);
+        pthread_join(thread, 0);
+    }
+}
+"""
+
+
+def test_threads_that_end_leave_their_blocks_to_others_even_full_ones(tmp_path):
+    experiment = watched(tmp_path, compiled(tmp_path, MANY_THREADS))
+
+    (process,) = experiment.processes
+    assert len(process.threads) == 5_001
+    assert counts_of(experiment)["getppid"] == 5_000
+    assert not experiment.damages.found
+
+
+BECOMING = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    char text[8];
+    int ends[2], file;
+    if (count > 1)
+        return pipe(ends) || write(ends[1], "to pipe", 7) != 7 || read(ends[0], text, 7) != 7 || usleep(200000);
+    file = open("one", O_RDONLY | O_CLOEXEC);
+    read(file, text, 1);
+    usleep(100000);
+    read(file, text, 1);
+    execl(words[0], words[0], "again", (char *)0);
+    return 1;
+}
+"""
+
+
+def test_what_another_program_closes_as_it_begins_is_forgotten(tmp_path):
+    (tmp_path / "one").write_text("1")
+
+    (process,) = watched(tmp_path, compiled(tmp_path, BECOMING, "-static")).processes
+
+    (read,) = [event for name, event in calls_of(process) if name == "syscall.read" and event.bytes == 7]
+    assert process.string(read.detail) == "<pipe>"
+    assert process.numbered_intrinsics[read.intrinsic].kind == "process"
+
+
+LOSING = """
+import os, sys
+number = os.open("one", os.O_RDONLY)
+print("begun", flush=True)
+sys.stdin.readline()
+os.read(number, 1)
+print("read", flush=True)
+sys.stdin.readline()
+for _ in range(1_500_000):
+    os.getppid()
+os.close(number)
+ends = os.pipe()
+assert number in ends
+print("lost", flush=True)
+sys.stdin.readline()
+os.write(ends[1], b"to pipe")
+os.read(ends[0], 7)
+sys.stdin.readline()
+"""
+
+
+def test_what_happened_to_a_descriptor_while_notes_were_lost_is_not_taken_for_nothing(tmp_path, started):
+    (tmp_path / "one").write_text("1")
+    program = subprocess.Popen(
+        [sys.executable, "-c", LOSING],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        env=environment(),
+    )
+    started.append(program)
+    assert program.stdout.readline() == "begun\n"
+    watcher = watch(tmp_path, program.pid)
+    started.append(watcher)
+    program.stdin.write("read\n")
+    assert program.stdout.readline() == "read\n"
+    time.sleep(0.5)
+    os.kill(watcher.pid, signal.SIGSTOP)
+    program.stdin.write("lose\n")
+    assert program.stdout.readline() == "lost\n"
+    os.kill(watcher.pid, signal.SIGCONT)
+    time.sleep(5)  # it has caught up
+    program.stdin.write("go on\n")
+    time.sleep(0.5)
+    program.communicate("end\n")
+    assert watcher.wait(60) == 0
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    paths = {event.bytes: process.string(event.detail) for name, event in calls_of(process) if name == "syscall.read"}
+    assert any("lost" in why for why in process.log.missed("calls"))
+    assert paths[1] == str(tmp_path / "one")
+    assert paths[7] == "<pipe>"
+
+
+OF_32_BITS = """
+static int call(int number, int first, int second, int third)
+{
+    int result;
+    __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(first), "c"(second), "d"(third) : "memory");
+    return result;
+}
+static void sleep_shortly(void) { int duration[] = {0, 100000000}; call(162, (int)duration, 0, 0); }
+void _start(void)
+{
+    call(60, 022, 0, 0);
+    int file = call(5, (int)"one", 0, 0);
+    call(19, file, 0, 0);
+    sleep_shortly();
+    call(6, file, 0, 0);
+    file = call(5, (int)"three", 0, 0);
+    call(19, file, 0, 0);
+    sleep_shortly();
+    call(252, 3, 0, 0);
+}
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="programs of 32 bits are those of x86")
+def test_calls_of_a_program_of_32_bits_have_no_wrong_name_path_or_exit_code(tmp_path):
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "three").write_text("333")
+    program = compiled(
+        tmp_path, OF_32_BITS, "-m32", "-nostdlib", "-static", "-fno-stack-protector", "-fno-pic", "-no-pie"
+    )
+    if subprocess.run([program], cwd=tmp_path).returncode != 3:
+        pytest.skip("programs of 32 bits do not run here")
+
+    (process,) = watched(tmp_path, program).processes
+
+    assert [(name, event.detail) for name, event in calls_of(process)] == [("syscall.other", 0)] * 9
+    (end,) = re.findall('kind="exit".*', (tmp_path / "ktest.1.er" / "log.xml").read_text())
+    assert 'status="3"' in end
+
+
+WITH_POLICY = """
+import runpy, sys
+from interpose.cli.running.watched_processes import Permitted
+Permitted.__init__.__defaults__ = (sys.argv[1],)
+del sys.argv[1]
+runpy.run_module("interpose", run_name="__main__")
+"""
+
+
+SHORTLY = """
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int each = 0; each < 100; each++)
+        syscall(SYS_getppid);
+    execl("/bin/sleep", "sleep", "0.3", (char *)0);
+}
+"""
+
+
+def kernel_with_policy(directory: Path, policy: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    (directory / "policy").write_text(policy)
+    command = [sys.executable, "-c", WITH_POLICY, directory / "policy", "kernel", *words]
+    return subprocess.run(command, cwd=directory, env=environment(), capture_output=True, text=True)
+
+
+def test_a_forbidden_program_is_not_recorded_even_if_it_soon_becomes_another(tmp_path):
+    program = compiled(tmp_path, SHORTLY)
+    (tmp_path / "script").write_text(f"#!/bin/sh\nexec {program}\n")
+    (tmp_path / "script").chmod(0o755)
+
+    for forbidden in ("program", str(program), "script"):
+        words = ("sh", "-c", "./script; sleep 0.1; :")
+        done = kernel_with_policy(tmp_path, f"programs = {forbidden}\n", "-o", "of.1.er", *words)
+
+        assert done.returncode == 0, done.stderr
+        found = counts_of(Experiment(max(map(str, tmp_path.glob("of.*.er")), key=os.path.getmtime)))
+        assert found["wait4"] >= 2
+        assert found["getppid"] < 10  # of shells
+
+
+def test_a_command_that_is_forbidden_is_refused(tmp_path):
+    done = kernel_with_policy(tmp_path, "programs = sleep\n", "sleep", "0")
+
+    why = f"interpose: sleep: forbidden by {tmp_path}/policy:1: programs = sleep\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", why)
+    assert not list(tmp_path.rglob("*.er"))
+
+
+SLEEPING = """
+import subprocess, sys, threading, time
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+ended = subprocess.Popen(["true"])
+print(threading.enumerate()[1].native_id, ended.pid, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_is_no_process_that_runs_is_told_and_leaves_nothing(interpose, tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", SLEEPING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    thread, ended = program.stdout.readline().split()
+    until(lambda: " Z " in Path(f"/proc/{ended}/stat").read_text())
+    why_not = {
+        thread: f"is a thread of the process {program.pid}: -p {program.pid} records that",
+        ended: "has ended; only the process that started it has not asked for its exit code",
+        "99999999": "there is no such process",
+    }
+    if os.path.exists("/proc/2/stat") and "(kthreadd)" in Path("/proc/2/stat").read_text():
+        why_not["2"] = "is a thread of the kernel, which makes no system calls"
+
+    for number, why in why_not.items():
+        done = interpose("kernel", "-p", str(program.pid), "-p", number)
+
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"interpose: -p {number}: {why}\n")
+        assert not list(tmp_path.rglob("*.er"))
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(interpose, tmp_path, started):
+    place = tmp_path / "full"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no file system of that size")
+    started.append(program := subprocess.Popen(["sleep", "30"]))
+    try:
+        done = interpose("kernel", "-d", str(place), "-p", str(program.pid))
+
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"interpose: {place}/ktest.1.er: No space left on device; INTERPOSE_DIR or --dir names another directory\n"
+        )
+        assert not list(place.iterdir())
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert program.poll() is None
+
+
+def test_a_disk_that_becomes_full_does_not_change_how_the_program_ends(interpose, tmp_path):
+    place = tmp_path / "full"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no file system of that size")
+    source = "import os, sys, time\nfor _ in range(30_000): os.getppid()\ntime.sleep(1.5)\nsys.exit(5)"
+    try:
+        done = interpose("kernel", "-d", str(place), sys.executable, "-S", "-c", source)
+
+        assert (done.returncode, done.stdout) == (5, "")
+        assert 1 <= done.stderr.count("\n") <= 3
+        assert all("ktest.1.er/" in line and "No space left on device" in line for line in done.stderr.splitlines())
+        assert not list(place.rglob("*.new"))
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_more_processes_than_files_may_be_open_are_recorded(tmp_path):
+    script = "for each in $(seq 100); do sleep 2 & done; wait; ulimit -n"
+    limited = ["sh", "-c", 'ulimit -S -n 100; exec "$@"', "sh", *KERNEL, "sh", "-c", script]
+
+    done = subprocess.run(limited, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")
+    assert counts_of(Experiment(str(tmp_path / "ktest.1.er")))["clock_nanosleep"] == 100
+
+
 # --- mistakes
 
 

@@ -18,7 +18,7 @@ from interpose.experiments.metadata.control import Control
 from interpose.experiments.metadata.filtering import change_filter, note
 from interpose.experiments.metadata.pauses import Switch
 from interpose.experiments.model.experiment import Experiment
-from interpose.kinds import KINDS, ON_REQUEST
+from interpose.kinds import IN_PROGRAMS, ON_REQUEST
 from interpose.legacy.codes import STATEMENT
 from interpose.reports.formats.table import clean
 
@@ -94,7 +94,7 @@ def _filter(experiment: Experiment, text: str) -> None:
         raise InterposeError(f"{experiment.name}/filter: {error.strerror}") from error
 
 
-def _parsed(text: str, recorded: Collection[str] = KINDS) -> filters.Filter | None:
+def _parsed(text: str, recorded: Collection[str] = IN_PROGRAMS) -> filters.Filter | None:
     """The filter; of the kinds `recorded` it has to leave something. Raises UsageError."""
     try:
         return filters.parse(text, recorded)
@@ -104,7 +104,7 @@ def _parsed(text: str, recorded: Collection[str] = KINDS) -> filters.Filter | No
 
 def _kinds_recorded(experiment: Experiment) -> set[str]:
     """The kinds of which calls are recorded, or may be once a package is imported."""
-    usual = {kind for kind in KINDS if kind not in ON_REQUEST}
+    usual = {kind for kind in IN_PROGRAMS if kind not in ON_REQUEST}
     return usual | {each.kind for process in experiment.processes for each in process.intrinsics if not each.why_not}
 
 

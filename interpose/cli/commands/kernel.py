@@ -7,6 +7,7 @@ import errno
 import os
 import resource
 import shlex
+import shutil
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from interpose.cli.commands.run import check_patterns
 from interpose.cli.messages import say
 from interpose.cli.output import positive
-from interpose.cli.running import child, starting
+from interpose.cli.running import child, starting, watched_processes
 from interpose.cli.running.experiment import make_experiment, place_of
 from interpose.cli.running.watched_processes import Permitted, why_not_watched
 from interpose.cli.times import duration_ns
@@ -85,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         permitted = Permitted()
     except policy.Forbidden as why:
         raise CannotWatch(str(why)) from None
+    if words and (forbidden := permitted.why_not_command(words)):
+        raise CannotWatch(f"{words[0]}: {forbidden}")
     try:
         view = _view(_wanted(in_force, permitted, arguments.stacks))
     except ImportError as error:  # nothing is compiled for this Python
@@ -156,6 +159,7 @@ class _Recording:
         self.view = view
         self._end_ns = end_ns
         self._is_closed = False
+        self._has_room = False
 
     @property
     def is_over(self) -> bool:
@@ -169,6 +173,9 @@ class _Recording:
         """Look; returns after how many seconds to look again."""
         if self._is_closed:
             return None
+        if not self._has_room:  # the program, which has begun by now, keeps the limit that we had
+            _raise_limit_of_files()
+            self._has_room = True
         self.view.look()
         if self._end_ns is not None and time.monotonic_ns() >= self._end_ns:
             self.close()
@@ -202,7 +209,7 @@ def _run_program(recording: _Recording, words: list[str], in_force: Settings) ->
 
 
 def _raise_limit_of_files() -> None:
-    """As far as we may: two files are needed for each thread and processor."""
+    """As far as we may: two files are needed for each process that is recorded, and for each thread and processor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -211,29 +218,36 @@ def _watch_all(recording: _Recording, pids: list[int], in_force: Settings, permi
     made: list[str] = []
     _raise_limit_of_files()
     try:
-        for pid in dict.fromkeys(pids):
-            made.append(_watch(recording.view, pid, in_force, permitted))
+        chosen = list(dict.fromkeys(pids))
+        for pid in chosen:
+            _check(pid, permitted)
+        for pid in chosen:
+            made.append(_watch(recording.view, pid, in_force))
         _look_on(recording)
     finally:
         recording.close()
         kept = [path for path in made if names.is_recorded(path)]
-    shown = " ".join(shlex.quote(os.path.relpath(path)) for path in kept)
-    print(f" next: interpose report {shown}")
+    if kept:
+        print(f" next: interpose report {' '.join(shlex.quote(os.path.relpath(path)) for path in kept)}")
     return 0
 
 
-def _watch(view: KernelView, pid: int, in_force: Settings, permitted: Permitted) -> str:
-    if why := permitted.why_not(pid):
-        raise CannotWatch(f"{pid}: {why}")
+def _check(pid: int, permitted: Permitted) -> None:
     if pid == os.getpid():
         raise UsageError(f"-p {pid}: that is this command itself")
-    if not os.path.exists(f"/proc/{pid}"):
-        raise CannotWatch(f"-p {pid}: {NO_PROCESS}")
+    if why := watched_processes.why_not(pid) or permitted.why_not(pid):
+        raise CannotWatch(f"-p {pid}: {why}")
+
+
+def _watch(view: KernelView, pid: int, in_force: Settings) -> str:
     experiment = make_experiment(in_force)
     try:
         view.watch(pid, experiment)
     except OSError as error:
-        names.remove_empty(experiment)
+        shutil.rmtree(experiment, ignore_errors=True)
+        if error.filename:  # its files, and not what the kernel lets us do
+            why = f"{error.filename}: {error.strerror}; INTERPOSE_DIR or --dir names another directory"
+            raise CannotWatch(why) from None
         gone = error.errno == errno.ESRCH
         raise CannotWatch(f"-p {pid}: {NO_PROCESS}" if gone else why_not_watched(error.errno or 0)) from None
     print(f"{experiment}   the system calls of process {pid} are recorded (Ctrl-C ends it)")

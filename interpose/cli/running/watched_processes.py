@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 
 from interpose.capture.session import POLICY
 from interpose.config import policy
@@ -34,9 +35,10 @@ class Permitted:
         self._owner: Owner | None = None  # of the last process that was asked about
         self.forbidden_kinds = frozenset(self._policy.kinds) if self._policy else frozenset()
 
-    def why_not(self, pid: int) -> str:
+    def why_not(self, pid: int, programs: Iterable[str] = ()) -> str:
         """Why the process `pid` must not be recorded; empty if it may be. One that has ended belongs to whom the last
-        one did, and what it was nobody can tell."""
+        one did, and what it was nobody can tell. `programs` are names of what it became, as the kernel noted it: it may
+        be another one by now."""
         if self._policy is None:
             return ""
         try:
@@ -46,10 +48,35 @@ class Permitted:
         if not command and self._policy.programs:
             return GONE
         try:
-            policy.check(self._policy, command or [""], self._owner)  # type: ignore[no-untyped-call]
+            for each in [command or [""], *([name] for name in programs)]:
+                policy.check(self._policy, each, self._owner)  # type: ignore[no-untyped-call]
         except policy.Forbidden as why:
             return str(why)
         return ""
+
+    def why_not_command(self, words: list[str]) -> str:
+        """Why a program must not be recorded that we start; empty if it may be."""
+        try:
+            if self._policy is not None:
+                policy.check(self._policy, words)  # type: ignore[no-untyped-call]
+        except policy.Forbidden as why:
+            return str(why)
+        return ""
+
+
+def why_not(pid: int) -> str:
+    """Why the process `pid` cannot be watched; empty if it can be."""
+    try:
+        found = _status_of(pid)
+    except OSError:
+        return "there is no such process"
+    if int(found["Tgid"]) != pid:
+        return f"is a thread of the process {found['Tgid'].strip()}: -p {found['Tgid'].strip()} records that"
+    if found["State"].split()[0] in ("Z", "X"):
+        return "has ended; only the process that started it has not asked for its exit code"
+    if "VmSize" not in found:
+        return "is a thread of the kernel, which makes no system calls"
+    return ""
 
 
 def _command_of(pid: int) -> list[str]:
@@ -60,7 +87,11 @@ def _command_of(pid: int) -> list[str]:
 
 
 def _owner_of(pid: int) -> Owner:
-    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-        found = dict(line.partition(":")[::2] for line in file)
+    found = _status_of(pid)
     users, groups = found["Uid"].split()[:2], [*found["Gid"].split()[:2], *found["Groups"].split()]
     return set(map(int, users)), set(map(int, groups))
+
+
+def _status_of(pid: int) -> dict[str, str]:
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return dict(line.partition(":")[::2] for line in file)
