@@ -8,6 +8,7 @@ import pwd
 import re
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, NamedTuple
@@ -21,6 +22,7 @@ _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
 _SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _PROCESSORS, _AREAS = "/proc/cpuinfo", "/proc/{}/smaps"
+ENDING_S = 0.5  # so long may the threads of a killed process take
 _READ_AT_MOST = 1 << 24
 _AUXILIARY, _ENTRY = struct.Struct("<QQ"), 9  # AT_ENTRY of <elf.h>
 
@@ -114,10 +116,15 @@ class Tracee:
 
     def refuse_what_has_ended(self) -> None:
         """Raises CannotAttach if it has."""
-        status = self._status()
-        if status["State"][:1] in "ZX":
-            others = int(status.get("Threads", "1")) > 1
-            raise CannotAttach(f"{self.pid}: {'its first thread ' if others else ''}has ended")
+        if self._status()["State"][:1] in "ZX":
+            raise CannotAttach(f"{self.pid}: {'its first thread ' if self._has_others() else ''}has ended")
+
+    def _has_others(self) -> bool:
+        """Whether threads remain though the first has ended: those of a killed process end, too, in a moment."""
+        until_s = time.monotonic() + ENDING_S
+        while (remain := int(self._status().get("Threads", "1")) > 1) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        return remain
 
     def _refuse_what_became_another(self) -> None:
         if {each.address for each in self._mapped}.isdisjoint(each.address for each in self._mappings()):

@@ -217,7 +217,8 @@ def work(number):
 waiting = threading.Thread(target=lambda: os.read(0, 1))
 waiting.start()
 print("ready", flush=True)
-time.sleep(0.5)
+while not os.path.exists("watched"):
+    time.sleep(0.01)
 threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
 for each in threads: each.start()
 for each in threads: each.join()
@@ -229,12 +230,18 @@ waiting.join()
 @pytest.mark.alone
 def test_a_running_process_is_watched_with_all_its_threads(tmp_path, started):
     program = subprocess.Popen(
-        [sys.executable, "-c", THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        [sys.executable, "-c", THREADS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        cwd=tmp_path,
     )
     started.append(program)
     assert program.stdout.readline() == "ready\n"
     watcher = watch(tmp_path, program.pid)
     started.append(watcher)
+    (tmp_path / "watched").touch()
     said = json.loads(program.stdout.readline())
     program.communicate("x")
     assert watcher.wait(20) == 0
