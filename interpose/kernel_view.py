@@ -262,8 +262,9 @@ class _Recorded:
         """It has ended, or is watched no longer."""
         _, end_ns, _, _ = self.process.times
         self._end_ns, status = end_ns, self.process.status
-        if lost := self.process.lost:
-            why = f"the kernel lost {lost:,} notes of system calls and thread switches"
+        lost = self.process.lost
+        if lost is not None:
+            why = f"the kernel lost {f'{lost:,} ' if lost else ''}notes of system calls and thread switches"
             self._observed.note("missed", time_ns=end_ns, what="calls", why=why)
         elif self.is_gone:
             self._observed.note(

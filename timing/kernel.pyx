@@ -39,7 +39,7 @@ cdef extern from "kernel/kernel_view.h" nogil:
     struct watched_process:
         watched_process *next
         uint32_t pid, parent, stack
-        c_bool has_ended
+        c_bool has_ended, has_lost
         int status
         uint64_t begun_ns, end_ns, cpu_ns, delay_ns, lost
         char *name
@@ -146,8 +146,8 @@ cdef class Watched:
 
     @property
     def lost(self):
-        """How many notes the kernel lost, of anybody, while it ran."""
-        return self.checked().lost
+        """How many notes the kernel lost, of anybody, while it ran; 0 if that is not known, None if it lost none."""
+        return self.checked().lost if self.checked().has_lost else None
 
     @property
     def failed(self):

@@ -260,6 +260,13 @@ static void find_next(const struct rings *rings, struct kernel_ring *ring)
     ring->next_ns = ring->from < ring->end ? time_at(rings, ring) : UINT64_MAX;
 }
 
+/* Was there no room left for a record of the ordinary sort? */
+static bool is_full(const struct rings *rings, const struct kernel_ring *ring)
+{
+    enum { ORDINARY_BYTES = 1024 };
+    return ring->end - ring->from > rings->bytes - ORDINARY_BYTES;
+}
+
 void rings_look(struct rings *rings, bool is_last)
 {
     rings->until_ns = is_last ? UINT64_MAX : rings->looked_ns;
@@ -268,6 +275,8 @@ void rings_look(struct rings *rings, bool is_last)
         struct kernel_ring *ring = &rings->ring[processor];
         if (ring->page)
             ring->end = __atomic_load_n(&page_of(ring)->data_head, __ATOMIC_ACQUIRE);
+        ring->was_full |= is_full(rings, ring);
+        rings->some_were_full |= ring->was_full;
         find_next(rings, ring);
     }
 }
@@ -408,9 +417,28 @@ static struct identity identity_of(const union record *record)
     return found;
 }
 
+/* A ring that was full has been read: notes were lost behind it. */
+static bool note_full(struct rings *rings, struct note *note)
+{
+    bool is_found = false;
+    rings->some_were_full = false;
+    for (unsigned processor = 0; processor < rings->processors; processor++) {
+        struct kernel_ring *ring = &rings->ring[processor];
+        if (!is_found && ring->was_full && ring->from == ring->end) {
+            *note = (struct note){.kind = NOTE_LOST, .time_ns = ring->last_ns, .since_ns = ring->last_ns};
+            ring->was_full = false;
+            is_found = true;
+        }
+        rings->some_were_full |= ring->was_full;
+    }
+    return is_found;
+}
+
 bool rings_next(struct rings *rings, struct note *note)
 {
     struct kernel_ring *ring;
+    if (rings->some_were_full && note_full(rings, note))
+        return true;
     while ((ring = first_of(rings))) {
         union record record;
         uint64_t time_ns = ring->next_ns, since_ns = ring->last_ns;

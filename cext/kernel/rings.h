@@ -22,7 +22,7 @@ enum note_kind {
     NOTE_ENDS,
     NOTE_BECOMES,   /* the process has become another program: `name` */
     NOTE_MAPS,      /* it has mapped a file with code: `path`, until the next note, at `argument`, from `number` on */
-    NOTE_LOST,      /* so many notes were lost, of anybody: `result`; `since_ns`: none of them is older */
+    NOTE_LOST,      /* so many notes were lost, of anybody: `result`, 0 if it is not known how many; `since_ns`: none is older */
 };
 
 enum { NAME_BYTES = 16, ARGUMENTS = 2, FRAMES_AT_MOST = 48 };
@@ -51,6 +51,7 @@ struct kernel_ring {
     uint64_t from, end; /* what there is to read */
     uint64_t next_ns;   /* when the record at `from` was made */
     uint64_t last_ns;   /* and the one before it */
+    bool was_full;      /* the kernel had no room for more; it says so only when it writes again, which may be never */
 };
 
 struct rings {
@@ -64,6 +65,7 @@ struct rings {
     uint64_t looked_ns, until_ns; /* when the last look began; up to when notes are in order */
     uint64_t frame[FRAMES_AT_MOST]; /* of the last note that has any */
     bool follows; /* processes that a watched one starts */
+    bool some_were_full;
     bool has_stacks; /* calls come with the frames that led to them */
 };
 

@@ -44,7 +44,8 @@ struct watched_process {
     bool is_placed, has_ended;
     int status; /* as it said itself when it ended, or STATUS_UNKNOWN */
     uint64_t begun_ns, end_ns, cpu_ns, delay_ns;
-    uint64_t lost; /* notes of anybody while it ran */
+    bool has_lost; /* notes of anybody were lost while it ran */
+    uint64_t lost; /* as many as is known */
     char name[NAME_BYTES]; /* of the program that it became */
     char *path;            /* of that, once it has mapped it; NULL until then */
     bool is_new;           /* the next file with code that it maps is the program */
