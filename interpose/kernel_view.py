@@ -1,8 +1,8 @@
-"""The kernel's view of processes: their system calls, recorded from outside, become experiments like others.
+"""The kernel's view: writes experiments of processes whose system calls are recorded from outside.
 
-A chosen process is a founder, and what it starts are its descendants: `_c1`, and `_c1_c1` of what that starts. Events
-and threads are written from C (cext/kernel) while the processes run; the rest is written here, as each of them begins
-and ends.
+A process given by the user is a founder. The processes that it starts are its descendants (`_c1`), and so are theirs
+(`_c1_c1`). C code (cext/kernel) writes events and threads while the processes run. This module writes everything else,
+mainly when a process starts and when it ends.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from interpose.timing import kernel, shims
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
 FAILURES_AT_MOST = 100  # that are kept
-UNLISTED = "other"  # what a call is called that the list does not have
+UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is recorded: the settings as they were said; the kinds of calls; whether the processes that a watched one
-    starts are followed, functions that led to calls are noted, and paths are kept; what may be written of a text; and
-    why a process must not be recorded, which is asked again when it becomes another program."""
+    """What to record.
+
+    `settings` are the texts of the settings; `kinds` are the kinds of calls. `follows`: also watch child processes.
+    `has_stacks`: record the functions that led to each call. `keeps_paths`: record paths. `redacted` returns what may
+    be written of a text. `why_not` says why a process must not be recorded; it is called when a process starts and
+    when it executes another program."""
 
     settings: Mapping[str, str]
     kinds: Sequence[str] = EVERY
@@ -48,7 +51,7 @@ class Wanted:
 
 
 class KernelView:
-    """Watches processes until it is closed. Raises OSError where the kernel does not let us."""
+    """Watches processes until it is closed. Raises OSError if the kernel does not permit it."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -58,9 +61,9 @@ class KernelView:
             wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
         )
         self._recorded: dict[int, _Recorded] = {}
-        self._ended: list[_Recorded] = []  # founders, of whom it may be told how they ended
-        self._gone: set[int] = set()  # processes that had ended when it was looked last
-        self._expected: str | None = None  # the experiment of the program that a child becomes
+        self._ended: list[_Recorded] = []  # founders; `close` may know their exit codes
+        self._gone: set[int] = set()  # processes that had ended at the last check
+        self._expected: str | None = None  # the experiment for the next child of ours
         self._written_s = time.monotonic()
 
     def watch(self, pid: int, directory: str) -> None:
@@ -74,7 +77,7 @@ class KernelView:
             raise OSError(error.errno, error.strerror, directory) from None
 
     def watch_child(self, directory: str) -> None:
-        """Record the next child of the calling thread, from the program on that it becomes. Raises OSError."""
+        """Record the next child of the calling thread, from its `exec` on. Raises OSError."""
         self._view.watch_child()
         self._expected = directory
 
@@ -84,7 +87,7 @@ class KernelView:
         return not self._recorded and self._expected is None
 
     def look(self, is_last: bool = False) -> None:
-        """Take what has happened."""
+        """Process all perf records that have arrived."""
         self._view.look(is_last)
         while found := self._view.next():
             what, process = found
@@ -99,8 +102,8 @@ class KernelView:
             self._write()
 
     def close(self, returncodes: Mapping[int, int] | None = None) -> None:
-        """Take leave of all. `returncodes`: how processes ended that are our children, an exit code or the negative
-        number of a signal."""
+        """Stop watching all processes. `returncodes`, by PID, says how our own children ended: an exit code, or the
+        negative number of a signal."""
         self.look(is_last=True)
         for recorded in list(self._recorded.values()):
             self._end(recorded)
@@ -109,7 +112,7 @@ class KernelView:
             self._try(recorded.pid, partial(recorded.finish, (returncodes or {}).get(recorded.pid)))
 
     def _begin(self, process: kernel.Watched) -> None:
-        """A process is new: it gets its place. One that nobody knows, or that must not be recorded, gets none."""
+        """Make the experiment of a new process, unless it is unknown or must not be recorded."""
         parent, expected = self._recorded.get(process.parent), self._expected
         is_wanted = expected is not None if parent is None else self.wanted.follows
         if not is_wanted:
@@ -127,7 +130,7 @@ class KernelView:
             self._note_failure(process.pid, error)
 
     def _why_not(self, process: kernel.Watched) -> str:
-        """Why a process must not be recorded, which is said; empty if it may be."""
+        """Why a process must not be recorded; empty if it may be. The reason is added to the failures."""
         became = filter(None, (process.program, process.name))
         why = self.wanted.why_not(process.pid, list(dict.fromkeys(became)))
         if why and len(self.failures) < FAILURES_AT_MOST:
@@ -135,7 +138,7 @@ class KernelView:
         return why
 
     def _continue(self, recorded: _Recorded, what: str) -> None:
-        """It has ended, or become another program, which must perhaps not be recorded."""
+        """The process has ended, or executed another program, which may be forbidden."""
         if what == "end" or self._why_not(recorded.process):
             self._end(recorded)
         else:
@@ -152,7 +155,7 @@ class KernelView:
             self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
-        """Whom the kernel no longer knew at the last look, and whose end was not told by now: that note was lost."""
+        """End the recording of processes that no longer exist and of which no record of the end came: it was lost."""
         gone = {pid for pid in self._recorded if not os.path.exists(f"/proc/{pid}")}
         for pid in gone & self._gone:
             self._recorded[pid].is_gone = True
@@ -180,7 +183,7 @@ class KernelView:
 
 
 class _Recorded:
-    """A process with its experiment. Raises OSError."""
+    """A recorded process and its experiment. Raises OSError."""
 
     def __init__(self, view: KernelView, process: kernel.Watched, directory: str, founder: str, lineage: str) -> None:
         self.process, self.pid = process, process.pid
@@ -188,7 +191,7 @@ class _Recorded:
         self._descendants = 0
         self._has_said_status = False
         self._end_ns = 0
-        self.is_gone = False  # it has ended, and no note told of it
+        self.is_gone = False  # it has ended, but the record of its end was lost
         self._tables = Tables()
         self._sizes = (0, 0, 0)  # of what was written
         self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
@@ -197,7 +200,7 @@ class _Recorded:
         self.note_program()
 
     def descendant(self, process: kernel.Watched) -> _Recorded:
-        """What it has started. Raises OSError."""
+        """A child process of this one, with its own experiment. Raises OSError."""
         self._descendants += 1
         lineage = f"{self._lineage}_c{self._descendants}"
         directory = names.lineage_path(self._founder, lineage)
@@ -209,7 +212,7 @@ class _Recorded:
             raise
 
     def note_program(self) -> None:
-        """Its calls come from the program that it is now."""
+        """From now on, its calls come from the program that it runs now."""
         path, redacted = self._path, self._view.wanted.redacted
         self._observed.name(redacted(path), redacted(self._cwd))
         self.process.begin_program(path)
@@ -217,12 +220,12 @@ class _Recorded:
 
     @property
     def is_founder(self) -> bool:
-        """Whether nobody is recorded who started it."""
+        """Whether the process that started it is not recorded."""
         return not self._lineage
 
     @property
     def _path(self) -> str:
-        """The path of its program; if it was watched from later on, as the system says now."""
+        """The path of its program; from /proc if it was already running when watching started."""
         if self.process.program:
             return self.process.program
         try:
@@ -259,7 +262,7 @@ class _Recorded:
         self._observed.write(self._tables)
 
     def end(self) -> None:
-        """It has ended, or is watched no longer."""
+        """Write the end: it has ended, or is no longer watched."""
         _, end_ns, _, _ = self.process.times
         self._end_ns, status = end_ns, self.process.status
         lost = self.process.lost
@@ -281,7 +284,7 @@ class _Recorded:
         self.write()
 
     def finish(self, returncode: int | None = None) -> None:
-        """Say how it ended, if it did not itself, and compress its events."""
+        """Write how it ended, unless its perf records said so, and compress its events."""
         if returncode is not None and not self._has_said_status:
             how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
             self._observed.note("exit", time_ns=self._end_ns, **how)
@@ -323,6 +326,6 @@ class _Recorded:
 
 
 def _intrinsics() -> list[Intrinsic]:
-    """The system calls, each as often as its calls may be of different kinds."""
+    """The intrinsics: one for each system call and each kind that its calls may be of."""
     listed = [*kernel.system_calls(EVERY), (UNLISTED, [OF_KERNEL])]
     return [Intrinsic(f"syscall.{name}", kind, by=describe.BY_KERNEL) for name, kinds in listed for kind in kinds]

@@ -1,4 +1,4 @@
-/* Where the calls of a watched process come from: sites and stacks, which become the files of these names. */
+/* The sites and stacks of the calls of a watched process, for the files `sites` and `stacks`. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ struct kernel_stacks {
     struct numbers site_numbers, stack_numbers;
 };
 
-/* The number of a function in a file, both numbers of texts; 0 if there is no room. */
+/* The number of the site of a function in a file, both given as numbers of texts; 0 if there is no room. */
 uint32_t kernel_site(struct kernel_stacks *stacks, uint32_t file, uint32_t function, bool is_of_program);
 
 /* The number of the stack of a site that was called from `outer`, a number or 0; 0 if there is no room. */

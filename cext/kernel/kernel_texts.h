@@ -1,5 +1,5 @@
-/* The texts of a process of the kernel's view, which become its file `strings`: their numbers are given before it is certain what
-   they say. The names of errors stand before all others: an error's number is that of its name. */
+/* The texts of a watched process, for its file `strings`. A text has its number before its content is final. The names of errors
+   come first, so that an errno is the number of its name. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "sampler/numbers.h"
 
-/* Beyond these errors the kernel has some that programs do not see. */
+/* Programs never see the kernel's errors above ERRORS. */
 enum { ERRORS = 133, TEXTS_AT_MOST = 1 << 18, SHARED_TEXTS = 8 };
 
 struct kernel_texts {
@@ -32,8 +32,8 @@ uint32_t texts_once(struct kernel_texts *texts, const char *text);
 /* The same for a text that is never freed. */
 uint32_t texts_share(struct kernel_texts *texts, const char *text);
 
-/* The text with this number says something else, unless it is a shared one. */
+/* Replace the text with this number, unless it is a shared one. */
 void texts_replace(struct kernel_texts *texts, uint32_t number, const char *text);
 
-/* The number of an error; 0 if it is none: nothing was there yet, or a signal came. */
+/* The number of an error's name; 0 if programs do not take it for an error: nothing was there yet, or a signal came. */
 uint32_t text_of_error(int64_t error);

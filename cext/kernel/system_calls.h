@@ -1,11 +1,10 @@
 /* The system calls of Linux, as the kernel's view records them.
 
-   This list is the only description: from it are made the numbers that the kernel has for them on this machine, their entries in
-   the map, and what is said of their descriptors. A system call that is new to the headers of the build is one line here; one
-   that is not in the list is recorded by its number.
+   Everything known of a system call comes from this list: its number on this machine, its entries in the map, and what it does
+   to descriptors. To support a new system call, add an entry. A call that is not in the list is recorded by its number.
 
-   The columns: the name; the kind, or that of the descriptor which the first argument is; what the result means; and what the
-   call does to descriptors. */
+   The columns: the name; the kind, or BY_DESCRIPTOR if the descriptor in the first argument decides; what the result means; and
+   what the call does to descriptors. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,10 +19,10 @@ enum result { PLAIN, BYTES };
 enum effect {
     NONE,
     USES,   /* the first argument is a descriptor */
-    OPENS,  /* the result is one */
-    CLOSES, /* the first argument is one no longer */
-    TAKES,  /* the second argument is another one from now on */
-    RANGE,  /* from the first argument to the second */
+    OPENS,  /* the result is a new descriptor */
+    CLOSES, /* closes the first argument */
+    TAKES,  /* the second argument is a descriptor that is replaced */
+    RANGE,  /* closes descriptors from the first argument to the second */
 };
 
 #define SYSTEM_CALLS(X) \

@@ -1,10 +1,10 @@
-/* The clocks of a watched thread: the time of its notes, and its CPU time between them. */
+/* Keeps the clocks of a watched thread: the time of its last note, and its CPU time up to then. */
 #pragma once
 
 #include "kernel/watched.h"
 
-/* Time passes until a note that says since when it is in its present state; `was_away`: it had no processor, if nothing is known. */
+/* Account for the time up to a note. `was_away`: if the thread's state was unknown, it had no processor. */
 void thread_advance(struct watched_thread *thread, uint64_t time_ns, bool was_away);
 
-/* Notes were lost: take over what the kernel has counted, once that is the past. False if the thread has ended. */
+/* Records were lost: read the CPU time that the kernel counted; notes after this moment use it. False if the thread has ended. */
 bool thread_ask_kernel(struct watched_thread *thread);

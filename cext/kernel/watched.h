@@ -1,7 +1,7 @@
-/* The processes that are watched, and their threads: notes of the kernel (kernel/rings.h) become events.
+/* The watched processes and their threads: turns notes (kernel/rings.h) into events.
 
-   A thread's CPU time is what passed between its switches. Where nothing is known of it yet it is taken for running until the next
-   note says otherwise. Where notes were lost, it gets what the kernel has counted for it meanwhile. */
+   A thread's CPU time is the time between being switched in and switched out. A thread in an unknown state counts as running until
+   a note says otherwise. If records were lost, the kernel's own count of the CPU time is used. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@ struct watched_thread {
     struct watched_process *process;
     enum thread_state state;
     uint64_t last_ns, cpu_ns;
-    uint64_t cpu_before_ns;             /* the kernel's own figure when it began to be watched */
-    uint64_t corrected_ns, correct_ns;  /* at which time what that figure says is to be taken over, and it; 0: never */
+    uint64_t cpu_before_ns;             /* the kernel's own count when watching started */
+    uint64_t corrected_ns, correct_ns;  /* use `correct_ns` as CPU time at `corrected_ns`; 0: never */
     int64_t in_call; /* the system call that it is in, or -1 */
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
@@ -58,12 +58,12 @@ struct watched_process {
     struct code_map code; /* empty where no frames are asked for */
 };
 
-/* What somebody else has to do before the next note is taken. */
+/* What the caller has to do before it takes the next note. */
 enum wanted {
     NOTHING,
-    PLACE,   /* a process is new: it has no files */
-    PROGRAM, /* one has become another program */
-    END,     /* one has ended */
+    PLACE,   /* create the files of a new process */
+    PROGRAM, /* a process has executed another program */
+    END,     /* a process has ended */
 };
 
 struct watched {
@@ -75,7 +75,7 @@ struct watched {
     uint32_t room, used;
 };
 
-/* Take a note; `process` is the one that something has to be done about. */
+/* Process a note. Returns what the caller has to do, and for which `process`. */
 enum wanted watched_take(struct watched *watched, const struct note *note, struct watched_process **process);
 
 struct watched_process *watched_process_of(const struct watched *watched, uint32_t pid);
@@ -85,13 +85,13 @@ struct watched_process *watched_begin(struct watched *watched, uint32_t pid, uin
 struct watched_thread *watched_thread_begin(struct watched *watched, struct watched_process *process, uint32_t tid,
                                             enum thread_state state, uint64_t time_ns);
 
-/* The process runs a program that was there before, whose file this is. */
+/* The process already ran this program, the file `path`, when watching started. */
 void watched_program_was_there(struct watched_process *process, const char *path);
 
 /* The thread ran before it began to be watched. */
 void watched_thread_was_there(struct watched_thread *thread);
 
-/* The thread was found waiting in this call, of which nothing more is known than what the note says. */
+/* The thread was already waiting in the call that this note describes when watching started. */
 void watched_thread_found(struct watched_thread *thread, const struct note *note);
 
 /* Write what is not written yet. */

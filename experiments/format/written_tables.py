@@ -1,4 +1,4 @@
-"""The files of an experiment as they are written in one go: numbered records, and strings."""
+"""Makes files of an experiment as a whole, ready to be written: numbered records, and strings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _NEXT_WINDOW = b"\xff" * 4
 
 
 def records_file(version: int, head: Layout, data: DataType, records: Iterable[Any]) -> bytes:
-    """A file of records, named tuples of `experiments/format/records.py`, as `data` describes it; the first gets number
-    1. None of them crosses the end of a window. Raises LayoutError."""
+    """A file of `records` (named tuples of `experiments/format/records.py`), laid out as `data` says. Numbers begin at
+    1. No record crosses the end of a window. Raises LayoutError."""
     made, packer = bytearray(_head(version, head, data)), None
     for record in records:
         packer = packer or Packer(_layout(data), type(record))
@@ -25,7 +25,7 @@ def records_file(version: int, head: Layout, data: DataType, records: Iterable[A
 
 
 def strings_file(version: int, head: Layout, data: DataType, texts: Iterable[bytes]) -> bytes:
-    """The file of strings, as `data` describes it; the first gets number 1. An empty one becomes `?`, and what is too
+    """The file of strings, laid out as `data` says. Numbers begin at 1. An empty string becomes `?`; one that is too
     long is cut."""
     made = bytearray(_head(version, head, data))
     for text in texts:

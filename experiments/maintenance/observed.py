@@ -1,6 +1,6 @@
-"""Writes what is known at once of a process that is recorded from outside: documents, names, samples of what it used.
+"""Writes the files of an experiment whose process is recorded from outside: log, map, strings, sites, stacks, overview.
 
-Events and threads are written by whoever watches it.
+The code that watches the process writes events and threads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from interpose.experiments.model.files import Damages
 
 @dataclass
 class Tables:
-    """What is numbered of a process, each list from 1 on: strings in UTF-8, places in its code, stacks, samples."""
+    """The numbered records of a process, each list from 1 on: strings in UTF-8, sites, stacks, overview samples."""
 
     strings: list[bytes] = field(default_factory=list)
     sites: list[SiteRecord] = field(default_factory=list)
@@ -32,8 +32,8 @@ class Tables:
 
 
 class Observed:
-    """The experiment of a process in a `directory` that was made for it; `head` is its log up to the command, as
-    `describe.head` makes it, and `process` what is said of the process. Raises OSError."""
+    """The experiment of a process, in an existing `directory`. `head` is the log up to the command, as `describe.head`
+    makes it; `process` has the attributes of the log's `process` element. Raises OSError."""
 
     def __init__(
         self, directory: str, head: str, process: Mapping[str, object], intrinsics: Iterable[Intrinsic]
@@ -48,7 +48,7 @@ class Observed:
         self._described: Log = read_log(os.path.join(directory, names.LOG), names.LOG, Damages())
 
     def write(self, tables: Tables) -> None:
-        """Write all that is numbered, in place of what was there. Raises OSError."""
+        """Write all tables, replacing the files. Raises OSError."""
         log = self._described
         assert log.head is not None
         of_records: dict[str, list[Any]] = {"sites": tables.sites, "stacks": tables.stacks, "overview": tables.overview}
@@ -57,7 +57,7 @@ class Observed:
             self._replace(name, records_file(log.version, log.head, log.data[name], records))
 
     def name(self, executable: str, cwd: str) -> None:
-        """Say in the log which program it is now. Raises OSError."""
+        """Write to the log which program the process runs now. Raises OSError."""
         self._command = [describe.opening("command", 1, executable=executable, cwd=cwd), "  </command>"]
         self._write_log()
 
@@ -67,7 +67,7 @@ class Observed:
         self._write_log()
 
     def compress(self) -> None:
-        """Compress the events, when nobody writes any longer. Raises OSError, ExperimentError."""
+        """Compress the events. Nobody may write them any longer. Raises OSError, ExperimentError."""
         data = self._described.data
         drain = Drain(self.directory, os.path.basename(self.directory), data["events"], data["events.zst"])
         with drain:
@@ -80,7 +80,7 @@ class Observed:
         self._replace(names.LOG, f"{self._head}{text}".encode("utf-8", "replace"))
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Who reads meanwhile finds the old file or the new one. What took our directory's place is not touched."""
+        """Replace a file atomically. A directory that has replaced ours is not touched."""
         if _identity_of(self.directory) != self._identity:
             raise FileNotFoundError(errno.ENOENT, "its experiment was removed", self.directory)
         path, mode = os.path.join(self.directory, name), names.file_mode(self.directory)

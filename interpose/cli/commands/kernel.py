@@ -1,4 +1,4 @@
-"""`interpose kernel`: record the system calls of processes as the kernel sees them, whatever these are written in."""
+"""`interpose kernel`: record the system calls of processes in any language, from outside, with perf events."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ HELP = "record the system calls of processes in any language (root)"
 EXAMPLE = "interpose kernel -p 4711 --for 10s"
 USAGE = "interpose kernel [options] (-p PID [-p PID ...] | [--] COMMAND [arguments of the program])"
 DESCRIPTION = """\
-Record the system calls of a program, or of running processes, in any language, as the kernel sees them: nothing is
-loaded into them, and they need not be restarted. What they start is recorded as well. The experiment is called
-ktest.1.er; with -p there is one for each PID. It needs root, or CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends it; the
+Record the system calls of a command or of running processes, in any language, from outside. Nothing is loaded into
+them, and they need not be restarted. Child processes are recorded as well. The experiment is called ktest.1.er; with
+-p there is one for each PID. You need root, or CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends the recording; the
 processes go on."""
 NAMED = "ktest"
 LOOK_EVERY_S = 0.01
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stacks",
         action="store_true",
-        help="also record the functions that led to each call, where code was compiled with frame pointers",
+        help="also record the functions that led to each call (needs code compiled with frame pointers)",
     )
     group = parser.add_argument_group("settings", "Each of them is also an environment variable: docs/settings.md.")
     for setting in schema.SETTINGS:
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Record until the program, or each of the processes, has ended, or the time is over, or Ctrl-C."""
+    """Record until the command or all given processes have ended, the time is over, or Ctrl-C."""
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if bool(words) == bool(arguments.pids):
         raise UsageError(f"a command or -p PID is needed, and not both: {USAGE}")
@@ -151,7 +151,7 @@ def _view(wanted: Wanted) -> KernelView:
 
 
 class _Recording:
-    """What looks at the processes while they run."""
+    """Reads perf records at intervals until the recording ends."""
 
     signals: frozenset[signal.Signals] = frozenset()
 
@@ -163,17 +163,17 @@ class _Recording:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is over, or nobody is left."""
+        """Whether the time is over, or no process is left."""
         return self.view.has_nobody or (self._end_ns is not None and time.monotonic_ns() >= self._end_ns)
 
     def signalled(self, number: signal.Signals) -> None:
-        """No signal is for us."""
+        """Ignores all signals."""
 
     def attend(self) -> float | None:
-        """Look; returns after how many seconds to look again."""
+        """Read new records; returns the seconds until the next call, or None when closed."""
         if self._is_closed:
             return None
-        if not self._has_room:  # the program, which has begun by now, keeps the limit that we had
+        if not self._has_room:  # only now: the program has started, and keeps the old limit
             _raise_limit_of_files()
             self._has_room = True
         self.view.look()
@@ -182,7 +182,7 @@ class _Recording:
         return LOOK_EVERY_S
 
     def close(self, ended: child.Ended | None = None) -> None:
-        """Take leave of the processes, and say what failed."""
+        """Stop watching, write what is left, and print the first failures."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -209,7 +209,7 @@ def _run_program(recording: _Recording, words: list[str], in_force: Settings) ->
 
 
 def _raise_limit_of_files() -> None:
-    """As far as we may: two files are needed for each process that is recorded, and for each thread and processor."""
+    """To the hard limit: two open files are needed for each process, and for each thread on each processor."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -245,7 +245,7 @@ def _watch(view: KernelView, pid: int, in_force: Settings) -> str:
         view.watch(pid, experiment)
     except OSError as error:
         shutil.rmtree(experiment, ignore_errors=True)
-        if error.filename:  # its files, and not what the kernel lets us do
+        if error.filename:  # its files failed, not the permission to watch
             why = f"{error.filename}: {error.strerror}; INTERPOSE_DIR or --dir names another directory"
             raise CannotWatch(why) from None
         gone = error.errno == errno.ESRCH
@@ -255,7 +255,7 @@ def _watch(view: KernelView, pid: int, in_force: Settings) -> str:
 
 
 def _look_on(recording: _Recording) -> None:
-    """Until it is over, or somebody wants it to end."""
+    """Record until the recording is over, or a signal ends it."""
     ends = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     try:

@@ -1,4 +1,4 @@
-"""The processes that `interpose kernel` may watch: what the kernel and the administrator permit."""
+"""Which processes `interpose kernel` may watch: what the kernel and the administrator permit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Owner = tuple[set[int], set[int]]
 
 
 def why_not_watched(error: int) -> str:
-    """Why system calls cannot be watched here, by the error's number, and what helps."""
+    """Why system calls cannot be watched, given the errno, and what to do about it."""
     if error in (errno.EACCES, errno.EPERM):
         return "the kernel lets only root watch system calls (sudo interpose kernel …)"
     if error == errno.ENOENT:
@@ -28,17 +28,17 @@ def why_not_watched(error: int) -> str:
 
 
 class Permitted:
-    """Which processes and kinds may be recorded. Raises policy.Forbidden if the policy cannot be understood."""
+    """What the administrator's policy permits to record. Raises policy.Forbidden if the policy is invalid."""
 
     def __init__(self, path: str = POLICY) -> None:
         self._policy = policy.read(path)  # type: ignore[no-untyped-call]  # the program imports it
-        self._owner: Owner | None = None  # of the last process that was asked about
+        self._owner: Owner | None = None  # of the last process checked
         self.forbidden_kinds = frozenset(self._policy.kinds) if self._policy else frozenset()
 
     def why_not(self, pid: int, programs: Iterable[str] = ()) -> str:
-        """Why the process `pid` must not be recorded; empty if it may be. One that has ended belongs to whom the last
-        one did, and what it was nobody can tell. `programs` are names of what it became, as the kernel noted it: it may
-        be another one by now."""
+        """Why the process `pid` must not be recorded; empty if it may be. If it has ended, the owner of the process
+        checked before counts as its owner, and its command line is unknown. `programs` are names from perf records of
+        programs that it executed; by now it may have executed another one."""
         if self._policy is None:
             return ""
         try:
@@ -55,7 +55,7 @@ class Permitted:
         return ""
 
     def why_not_command(self, words: list[str]) -> str:
-        """Why a program must not be recorded that we start; empty if it may be."""
+        """Why a command that we start must not be recorded; empty if it may be."""
         try:
             if self._policy is not None:
                 policy.check(self._policy, words)  # type: ignore[no-untyped-call]
@@ -80,7 +80,7 @@ def why_not(pid: int) -> str:
 
 
 def _command_of(pid: int) -> list[str]:
-    """The command line; empty if it has ended, and its parent has not asked yet."""
+    """The command line; empty for a zombie."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
         words = file.read(1 << 20).split(b"\0")[:-1]
     return [os.fsdecode(word) for word in words]
