@@ -17,9 +17,15 @@ cdef extern from "kernel/system_calls.h" nogil:
     const unsigned system_calls_listed
     const system_call *system_call_listed(unsigned)
 
-cdef extern from "kernel/kernel_view.h" nogil:
+cdef extern from "kernel/tracepoints.h" nogil:
     struct tracepoints:
         pass
+    int tracepoints_find(tracepoints *)
+
+cdef extern from "kernel/note_cost.h" nogil:
+    int note_cost(tracepoints, c_bool, uint64_t *, uint64_t *)
+
+cdef extern from "kernel/kernel_view.h" nogil:
     const unsigned ERRORS
     struct kernel_texts:
         char **text
@@ -37,7 +43,6 @@ cdef extern from "kernel/kernel_view.h" nogil:
     enum wanted:
         NOTHING, PLACE, PROGRAM, END
     struct watched_process:
-        watched_process *next
         uint32_t pid, parent, stack
         c_bool has_ended, has_lost
         int status
@@ -49,18 +54,15 @@ cdef extern from "kernel/kernel_view.h" nogil:
         kernel_stacks stacks
     struct kernel_view:
         pass
-    int kernel_view_find(tracepoints *)
     kernel_view *kernel_view_begin(tracepoints, c_bool, c_bool, uint32_t)
     int kernel_view_watch(kernel_view *, int, watched_process **)
     int kernel_view_watch_child(kernel_view *)
     void kernel_view_look(kernel_view *, c_bool)
     wanted kernel_view_next(kernel_view *, watched_process **)
-    watched_process *kernel_view_processes(const kernel_view *)
     int kernel_view_place(watched_process *, const char *)
     void kernel_view_leave(kernel_view *, watched_process *)
     void kernel_view_forget(kernel_view *, watched_process *)
     void kernel_view_end(kernel_view *)
-    int kernel_view_cost(tracepoints, c_bool, uint64_t *, uint64_t *)
     uint32_t texts_once(kernel_texts *, const char *)
     uint32_t kernel_site(kernel_stacks *, uint32_t, uint32_t, c_bool)
     uint32_t kernel_stack(kernel_stacks *, uint32_t, uint32_t, c_bool)
@@ -71,7 +73,7 @@ WANTED = {PLACE: "place", PROGRAM: "program", END: "end"}
 
 cdef tracepoints found_tracepoints() except *:
     cdef tracepoints found
-    cdef int failed = kernel_view_find(&found)
+    cdef int failed = tracepoints_find(&found)
     if failed:
         raise OSError(failed, os.strerror(failed))
     return found
@@ -81,7 +83,7 @@ def cost(c_bool has_stacks):
     """What it costs a system call that does little to be recorded, and what of it is inside its own time, in nanoseconds; raises
     OSError."""
     cdef uint64_t call_ns = 0, inside_ns = 0
-    cdef int failed = kernel_view_cost(found_tracepoints(), has_stacks, &call_ns, &inside_ns)
+    cdef int failed = note_cost(found_tracepoints(), has_stacks, &call_ns, &inside_ns)
     if failed:
         raise OSError(failed, os.strerror(failed))
     return call_ns, inside_ns
@@ -252,15 +254,6 @@ cdef class View:
         with nogil:
             what = kernel_view_next(view, &process)
         return (WANTED[what], self.watched(process)) if what != NOTHING else None
-
-    def processes(self):
-        """Those that are watched."""
-        cdef watched_process *process = kernel_view_processes(self.checked())
-        found = []
-        while process != NULL:
-            found.append(self.watched(process))
-            process = process.next
-        return found
 
     def note_gone(self, Watched watched):
         """A process has ended, and no note told of it."""

@@ -6,9 +6,6 @@
 
 struct kernel_view;
 
-/* Find the kernel's tracepoints for system calls. Returns 0 or an errno. */
-int kernel_view_find(struct tracepoints *found);
-
 /* Returns NULL with errno set if it fails. `follows`: also watch child processes. `has_stacks`: record the functions that led to
    each call. `kinds`: the kinds to record, a bit for each. */
 struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds);
@@ -24,9 +21,6 @@ int kernel_view_watch_child(struct kernel_view *view);
 void kernel_view_look(struct kernel_view *view, bool is_last);
 enum wanted kernel_view_next(struct kernel_view *view, struct watched_process **process);
 
-/* The first of the watched processes, a linked list. */
-struct watched_process *kernel_view_processes(const struct kernel_view *view);
-
 /* Create the files of a new process. Returns 0 or an errno. */
 int kernel_view_place(struct watched_process *process, const char *directory);
 
@@ -35,7 +29,3 @@ void kernel_view_leave(struct kernel_view *view, struct watched_process *process
 void kernel_view_forget(struct kernel_view *view, struct watched_process *process);
 
 void kernel_view_end(struct kernel_view *view);
-
-/* Measure what perf records cost a system call that does little: in all (`call_ns`), and the part between the call's own two
-   times (`inside_ns`). Returns 0 or an errno. */
-int kernel_view_cost(struct tracepoints tracepoints, bool has_stacks, uint64_t *call_ns, uint64_t *inside_ns);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/clock.h"
 
 enum { KNOWN_AT_MOST = 1 << 16, PATH_ROOM = 4096 };
 
@@ -67,13 +67,6 @@ void descriptors_close_range(struct known_descriptors *descriptors, struct kerne
 
 /* --- what the kernel says */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool is_terminal(const struct stat *status, const char *path)
 {
     return S_ISCHR(status->st_mode) && (strncmp(path, "/dev/tty", 8) == 0 || strncmp(path, "/dev/pts/", 9) == 0 ||
@@ -118,7 +111,7 @@ static void learn(struct known_descriptor *known, struct kernel_texts *texts, pi
     char path[PATH_ROOM];
     struct stat status;
     bool is_there = look_up(thread, number, path, &status);
-    known->looked_ns = now_ns();
+    known->looked_ns = clock_ns(CLOCK_MONOTONIC);
     enum kind found = is_there ? kind_of(&status, path, number) : number <= STDERR_FILENO ? KIND_screen : KIND_file;
     if (is_there)
         shorten(path);

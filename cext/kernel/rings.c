@@ -9,8 +9,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "core/clock.h"
 
 /* --- the kernel's records; the fields are those of sample_type and sample_id_all below */
 
@@ -156,13 +157,6 @@ static int open_ring(struct rings *rings, unsigned processor)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t bytes, bool follows, bool has_stacks)
 {
     long processors = sysconf(_SC_NPROCESSORS_CONF);
@@ -176,7 +170,7 @@ int rings_begin(struct rings *rings, struct tracepoints tracepoints, size_t byte
     int failed = rings->ring ? 0 : ENOMEM;
     for (unsigned processor = 0; !failed && processor < rings->processors; processor++)
         failed = open_ring(rings, processor);
-    rings->looked_ns = now_ns();
+    rings->looked_ns = clock_ns(CLOCK_MONOTONIC);
     if (failed)
         rings_end(rings);
     return failed;
@@ -270,7 +264,7 @@ static bool is_full(const struct rings *rings, const struct kernel_ring *ring)
 void rings_look(struct rings *rings, bool is_last)
 {
     rings->until_ns = is_last ? UINT64_MAX : rings->looked_ns;
-    rings->looked_ns = now_ns();
+    rings->looked_ns = clock_ns(CLOCK_MONOTONIC);
     for (unsigned processor = 0; processor < rings->processors; processor++) {
         struct kernel_ring *ring = &rings->ring[processor];
         if (ring->page)

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "core/open_file.h"
+#include "kernel/tracepoints.h"
 
 enum note_kind {
     NOTE_ENTER = 1, /* a system call starts: `number`, `argument` */
@@ -38,11 +39,6 @@ struct note {
     const uint64_t *frame; /* the frames of the call, innermost first; valid until the next note */
     unsigned frames;
     uint64_t top; /* where a function without a frame would return to: a word of the stack, or of a register; 0 if unknown */
-};
-
-/* The numbers of the kernel's tracepoints. */
-struct tracepoints {
-    uint64_t enter, exit;
 };
 
 struct kernel_ring {

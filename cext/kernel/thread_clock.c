@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "core/clock.h"
 
 /* What the kernel counts itself; 0 if it does not say, or the thread has ended. */
 static uint64_t counted_cpu_ns(const struct watched_thread *thread)
@@ -17,13 +18,6 @@ static uint64_t counted_cpu_ns(const struct watched_thread *thread)
     if (file)
         fclose(file);
     return cpu_ns;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Up to a note that says since when it is in its present state; one that is late changes nothing. */
@@ -69,7 +63,7 @@ void watched_thread_was_there(struct watched_thread *thread)
 bool thread_ask_kernel(struct watched_thread *thread)
 {
     uint64_t cpu_ns = counted_cpu_ns(thread);
-    thread->corrected_ns = now_ns();
+    thread->corrected_ns = clock_ns(CLOCK_MONOTONIC);
     thread->correct_ns = cpu_ns > thread->cpu_before_ns ? cpu_ns - thread->cpu_before_ns : 0;
     return cpu_ns > 0;
 }

@@ -17,7 +17,7 @@ from interpose.cli.messages import say
 from interpose.cli.output import positive
 from interpose.cli.running import child, starting, watched_processes
 from interpose.cli.running.experiment import make_experiment, place_of
-from interpose.cli.running.watched_processes import Permitted, why_not_watched
+from interpose.cli.running.watched_processes import NO_PROCESS, Permitted, why_not_watched
 from interpose.cli.times import duration_ns
 from interpose.config import levels, policy, precedence, schema
 from interpose.config.schema import Settings
@@ -35,11 +35,10 @@ USAGE = "interpose kernel [options] (-p PID [-p PID ...] | [--] COMMAND [argumen
 DESCRIPTION = """\
 Record the system calls of a command or of running processes, in any language, from outside. Nothing is loaded into
 them, and they need not be restarted. Child processes are recorded as well. The experiment is called ktest.1.er; with
--p there is one for each PID. You need root, or CAP_PERFMON and CAP_SYS_PTRACE. Ctrl-C ends the recording; the
-processes go on."""
+-p there is one for each PID. It needs root, or capabilities (docs/kernel.md). Ctrl-C ends the recording; the processes
+go on."""
 NAMED = "ktest"
 LOOK_EVERY_S = 0.01
-NO_PROCESS = "there is no such process"
 USED = ("dir", "name", "kinds", "arguments", "redact", "group_reads", "follow")
 
 

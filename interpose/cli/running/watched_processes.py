@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from interpose.capture.session import POLICY
 from interpose.config import policy
 
+NO_PROCESS = "there is no such process"
 GONE = "it ended before its command line could be read, and some programs are forbidden"
 Owner = tuple[set[int], set[int]]
 
@@ -69,7 +70,7 @@ def why_not(pid: int) -> str:
     try:
         found = _status_of(pid)
     except OSError:
-        return "there is no such process"
+        return NO_PROCESS
     if int(found["Tgid"]) != pid:
         return f"is a thread of the process {found['Tgid'].strip()}: -p {found['Tgid'].strip()} records that"
     if found["State"].split()[0] in ("Z", "X"):
