@@ -267,11 +267,11 @@ class _Recorded:
         self._end_ns, status = end_ns, self.process.status
         lost = self.process.lost
         if lost is not None:
-            why = f"the kernel lost {f'{lost:,} ' if lost else ''}notes of system calls and thread switches"
+            why = f"the kernel lost {f'{lost:,} ' if lost else ''}perf records of system calls and context switches"
             self._observed.note("missed", time_ns=end_ns, what="calls", why=why)
         elif self.is_gone:
             self._observed.note(
-                "missed", time_ns=end_ns, what="calls", why="the kernel lost notes, with those of the end"
+                "missed", time_ns=end_ns, what="calls", why="the kernel lost perf records, also of its end"
             )
         if error := self.process.failed:
             self._observed.note("stopped", time_ns=end_ns, why=os.strerror(error))

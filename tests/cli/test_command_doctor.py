@@ -205,4 +205,4 @@ def test_it_says_whether_system_calls_can_be_watched(examine):
     except OSError:
         assert found["system_calls"].startswith("not possible: the kernel ")
     else:
-        assert re.fullmatch(r"possible: interpose kernel; one costs \d+ ns more", found["system_calls"])
+        assert re.fullmatch(r"possible: interpose kernel; each call costs \d+ ns more", found["system_calls"])

@@ -118,7 +118,7 @@ def examine_system_calls() -> str:
         call_ns, _ = kernel.cost(has_stacks=False)
     except OSError as error:
         return f"not possible: {why_not_watched(error.errno or 0)}"
-    return f"possible: interpose kernel; one costs {call_ns} ns more"
+    return f"possible: interpose kernel; each call costs {call_ns} ns more"
 
 
 def examine_interpreter(
