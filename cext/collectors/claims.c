@@ -95,7 +95,7 @@ static __attribute__((noinline)) uint32_t find_claim(uint32_t stack, const char 
     struct claim claim = {module, section, line, collector, is_forced};
     if (claims_serial != recorder.serial)
         claims_forget();
-    uint64_t key = hash_mix((uint64_t)claim.collector << 32 | (stack + 1), claim.line);
+    uint64_t key = hash_mix(hash_word((uint64_t)claim.collector << 32 | stack), claim.line);
     key = hash_text(hash_text(key, claim.module), claim.section) << 1 | claim.is_forced;
     struct claimed *known = &claimed_stacks[key >> 32 & (CLAIMS - 1)];
     if (UNLIKELY(known->key != key || !known->number)) {

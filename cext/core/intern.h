@@ -20,11 +20,17 @@ struct cache {
     struct cached (*sets)[CACHE_WAYS];
 };
 
+/* Mix a word into a hash. What is not a hash yet must become one: of two plain numbers, others have the same bits together. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 {
     __extension__ typedef unsigned __int128 wide;
     wide product = (wide)(hash ^ word) * 0x9e3779b97f4a7c15u;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static inline uint64_t hash_word(uint64_t word)
+{
+    return hash_mix(word, 0x2545f4914f6cdd1du);
 }
 
 VISIBLE uint64_t hash_bytes(const char *bytes, size_t length);

@@ -238,7 +238,7 @@ uint32_t stack_intern(uint32_t site, uint32_t outer, uint32_t cut)
 {
     if (site == 0 || session_stopped())
         return 0;
-    uint64_t key = key_of(hash_mix(hash_mix(cut + 1, site), outer));
+    uint64_t key = key_of(hash_mix(hash_word((uint64_t)site << 1 | (cut != 0)), outer));
     uint32_t number = cache_find(&numbers.stack_cache, key);
     return number ? number : new_stack(key, site, outer, cut);
 }

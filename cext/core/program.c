@@ -272,8 +272,8 @@ static enum reason reason_of_file(const char *path, const struct stat *status, u
 
 static uint64_t identity_of(const char *path, const struct stat *status)
 {
-    uint64_t written = hash_mix((uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_mtim.tv_nsec);
-    uint64_t file = hash_mix((uint64_t)status->st_dev, (uint64_t)status->st_ino);
+    uint64_t written = hash_mix(hash_word((uint64_t)status->st_mtim.tv_sec), (uint64_t)status->st_mtim.tv_nsec);
+    uint64_t file = hash_mix(hash_word((uint64_t)status->st_dev), (uint64_t)status->st_ino);
     return hash_mix(hash_mix(hash_bytes(path, strlen(path)), file), written);
 }
 

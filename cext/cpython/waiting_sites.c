@@ -88,7 +88,7 @@ static uint64_t hash_parts(const PyCodeObject *code)
 {
     const PyObject *lines = code->co_linetable;
     size_t bytes = (size_t)Py_SIZE(lines), first = bytes < LINES_HASHED ? bytes : LINES_HASHED;
-    uint64_t hash = hash_mix((uintptr_t)code->co_qualname, (uintptr_t)code->co_filename);
+    uint64_t hash = hash_mix(hash_word((uintptr_t)code->co_qualname), (uintptr_t)code->co_filename);
     hash = hash_mix(hash, (uint64_t)code->co_firstlineno << 32 | (uint32_t)bytes);
     return hash_mix(hash, hash_bytes(PyBytes_AS_STRING(lines), first));
 }
@@ -96,7 +96,7 @@ static uint64_t hash_parts(const PyCodeObject *code)
 static uint64_t key_of_place(frame *frame, const PyCodeObject *code)
 {
     uint32_t version = code_version(code);
-    uint64_t key = hash_mix((uintptr_t)code, LIKELY(version) ? version : hash_parts(code));
+    uint64_t key = hash_mix(hash_word((uintptr_t)code), LIKELY(version) ? version : hash_parts(code));
     return hash_mix(key, (uint64_t)recorder.serial << 32 | (uint32_t)frame_instruction(frame)) | 1;
 }
 

@@ -609,3 +609,31 @@ def test_the_same_claim_of_two_collectors_is_each_ones_own(compiled):
     owners = [frame.collector for frame in frames[-6:]]
     assert len(set(owners)) == 2
     assert owners == owners[:2] * 3
+
+
+STATEMENTS = """
+static void collect(struct interpose_area *area)
+{
+    static int calls;
+    if (!area->function || strcmp(area->function, "probes"))
+        return;
+    area->module = "M";
+    area->section = "S";
+    area->statement = (uint64_t)(calls++ / 32 + 1);
+}
+const struct interpose_collector interpose_collector = INTERPOSE_COLLECTOR(.name = "statements", .collect = collect);
+"""
+LINES = "".join(f"    os.access('/probe/{row}', 0)\n" for row in range(32))
+
+
+def test_a_statement_keeps_the_line_that_called_whatever_the_numbers_of_both(compiled):
+    done = compiled(STATEMENTS, f"def probes():\n{LINES}\nfor _ in range(32): probes()\n")
+
+    founder = done.experiment.founder
+    stacks = [
+        (founder.string(event.detail), *(site.line for site in founder.frames(event.stack) if site.own))
+        for event in done.events("os.access")
+        if founder.string(event.detail).startswith("/probe")
+    ]
+    first = min(line for _, _, line in stacks)
+    assert stacks == [(f"/probe/{row}", number, first + row) for number in range(1, 33) for row in range(32)]

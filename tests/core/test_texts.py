@@ -1,5 +1,6 @@
 """Texts are bounded as events are: those of dropped events are not kept; for what finds no room stands "(other)"."""
 
+import json
 import os
 from collections import Counter
 
@@ -116,3 +117,20 @@ def test_names_of_one_shape_are_one_where_the_user_says_so(traced):
     founder = done.experiment.founder
     assert details_of(founder)["/nonexistent/*"] == 500
     assert {text for _, text in founder.strings() if text.startswith("order ")} == {"order *"}
+
+
+NUMBERS = """
+import ctypes, json
+from pathlib import Path
+import interpose.cext
+library = ctypes.CDLL(str(Path(next(iter(interpose.cext.__path__)), "libinterpose.so")))
+intern = library.interpose_stack_intern
+print(json.dumps([intern(site, outer, cut) for site in range(1, 60) for outer in range(20) for cut in (0, 1)]))
+"""
+
+
+def test_stacks_that_differ_in_a_site_a_caller_or_in_being_cut_have_numbers_of_their_own(traced):
+    numbers = json.loads(traced(NUMBERS).stdout)
+
+    assert 0 not in numbers
+    assert len(set(numbers)) == len(numbers) == 59 * 20 * 2
