@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/open_file.h"
-#include "sampler/symbols.h"
+#include "core/symbols.h"
 
 enum { MAPPINGS_AT_MOST = 1 << 16, RETURNS_AT_MOST = 1 << 16, NAME_ROOM = 1024 };
 enum { RETURN = 1, NO_RETURN };

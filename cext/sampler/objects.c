@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/symbols.h"
+#include "core/symbols.h"
 
 enum { MAPPED_AT_MOST = 8192, READ_EVERY_NS = 1000000000 };
 

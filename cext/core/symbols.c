@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "sampler/symbols.h"
+#include "core/symbols.h"
 
 #include <elf.h>
 #include <link.h>

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/visible.h"
+
 /* From the file's bytes `begin` to `end` is one function's code, or, if it has no name, code without a symbol. */
 struct symbol {
     uint64_t begin, end;
@@ -13,4 +15,4 @@ struct symbol {
 
 /* The symbol of the function that has the byte at `offset` in the file; `name` is empty if there is none. False if that is
    no ELF file of this machine's sort. */
-bool symbols_find(int file, uint64_t offset, struct symbol *found, char *name, size_t name_bytes);
+VISIBLE bool symbols_find(int file, uint64_t offset, struct symbol *found, char *name, size_t name_bytes);
