@@ -241,6 +241,18 @@ def test_calls_whose_stack_is_not_there_are_of_unknown_callers(tmp_path, stack):
     assert inclusive["<Unknown>"] == 5
 
 
+@pytest.mark.parametrize(("line", "outermost"), [(5, "<Truncated-stack>"), (0, "main")])
+def test_a_stack_ends_early_with_a_line_of_your_own_and_native_code_has_none(tmp_path, line, outermost):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.stack(build.site("/home/u/orders", line, "main"))
+    build.block([event(0, 5, intrinsic=build.intrinsic("os.write", "file"), stack=stack)])
+    build.thread(end_ns=START_NS + 10, recorded=1)
+
+    tree = calls_of(Analysis(Experiment(str(build.write())))).tree
+
+    assert [frame.function.name for frame in tree.root.inner if frame.function.name != "<code>"] == [outermost]
+
+
 def test_functions_of_one_name_in_two_files_are_two():
     assert Function("get", "a.py", True) != Function("get", "b.py", True)
 
