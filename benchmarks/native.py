@@ -40,7 +40,7 @@ def measure(environments: Environments, effort: Effort) -> list[Row]:
             Row("only calls recorded", f"{least_ns['calls'] - untraced_ns:+.1f} ns", reach="nothing"),
             Row("native calls as well", f"{least_ns['native'] - untraced_ns:+.0f} ns", reach=reach),
         ]
-    return [*rows, *_threads(environments, effort)]
+    return [*rows, *_functions(environments, effort), *_threads(environments, effort)]
 
 
 def _built(directory: Path) -> Path:
@@ -48,6 +48,25 @@ def _built(directory: Path) -> Path:
     source = HERE / "programs" / "native.c"
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
     return library
+
+
+def _functions(environments: Environments, effort: Effort) -> list[Row]:
+    """A read in C, ten functions deep, with and without these functions, beside gprofng, which keeps them."""
+    program = environments.directory / "native_functions"
+    subprocess.run(["cc", "-O2", "-o", program, HERE / "programs" / "native_functions.c"], check=True)
+    recorded = [environments.with_interpose, "-m", "interpose", "run", "--profile", "off"]
+    subjects = {
+        "untraced": [program],
+        "recorded": [*recorded, program],
+        "with the functions that led to it": [*recorded, "--native-stack", "functions", program],
+    }
+    if environments.has_peer("gprofng") and shutil.which("gprofng"):
+        subjects["under `gprofng collect app -i on`"] = ["gprofng", "collect", "app", "-p", "off", "-i", "on", program]
+    turns = {name: partial(_last_number, environments, words) for name, words in subjects.items()}
+    least_ns = {name: min(given) for name, given in take_turns(turns, effort.turns).items()}
+    untraced_ns = least_ns.pop("untraced")
+    rows = [Row(name, f"{ns - untraced_ns:+.0f} ns") for name, ns in least_ns.items()]
+    return [Row("a read in C, ten functions deep, untraced", f"{untraced_ns:.0f} ns"), *rows]
 
 
 def _threads(environments: Environments, effort: Effort) -> list[Row]:
@@ -59,14 +78,15 @@ def _threads(environments: Environments, effort: Effort) -> list[Row]:
     subjects = {"untraced": command, "recorded": [*recorded, *command]}
     if environments.has_peer("perf") and shutil.which("perf"):
         subjects["under `perf record`"] = ["perf", "record", "-q", "-e", "task-clock", "-o", "perf.data", *command]
-    turns = {name: partial(_cpu_us, environments, words) for name, words in subjects.items()}
-    least_us = {name: min(given) for name, given in take_turns(turns, THREAD_TURNS * effort.turns).items()}
+    turns = {name: partial(_last_number, environments, words) for name, words in subjects.items()}
+    least_us = {name: min(given) / 1000 for name, given in take_turns(turns, THREAD_TURNS * effort.turns).items()}
     untraced_us = least_us.pop("untraced")
     rows = [Row(name, f"{cpu_us - untraced_us:+.0f} us of CPU time") for name, cpu_us in least_us.items()]
     return [Row("a thread, started and joined, untraced", f"{untraced_us:.0f} us of CPU time"), *rows]
 
 
-def _cpu_us(environments: Environments, words: list[str | Path]) -> float:
+def _last_number(environments: Environments, words: list[str | Path]) -> float:
+    """What a program in C prints of itself, as its last word."""
     with tempfile.TemporaryDirectory(dir=environments.directory) as place:
         how = {"cwd": place, "env": environments.variables(place, None), "check": True}
-        return float(subprocess.run(words, stdout=subprocess.PIPE, **how).stdout) / 1000
+        return float(subprocess.run(words, stdout=subprocess.PIPE, **how).stdout.split()[-1])

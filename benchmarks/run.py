@@ -55,7 +55,7 @@ BENCHMARKS = (
 )
 PEERS = {
     *("viztracer", "cprofile", "ddtrace", "opentelemetry", "line_profiler", "coverage", "slipcover", "memray"),
-    *("py-spy", "austin", "pyinstrument", "scalene", "perf", "python 3.15"),
+    *("py-spy", "austin", "pyinstrument", "scalene", "perf", "gprofng", "python 3.15"),
 }
 OTHER_NAMES = {"otel": "opentelemetry"}
 COLUMNS = ("what", "measured", "ratio", "of", "target")

@@ -34,8 +34,12 @@ static void read_parts(struct loaded_object *object, const struct dl_phdr_info *
         uintptr_t begin = object->base + part->p_vaddr, end = begin + part->p_memsz;
         if (part->p_type == PT_LOAD)
             widen(&object->all, begin, end);
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X)
+            object->file_begin = begin - part->p_offset;
         else if (part->p_type == PT_GNU_RELRO)
             object->relro = (struct region){begin, end & ~(page_bytes() - 1)}; /* whole pages are protected */
+        else if (part->p_type == PT_GNU_EH_FRAME)
+            object->frames = (const void *)begin;
         else if (part->p_type == PT_DYNAMIC)
             object->dynamic = (const ElfW(Dyn) *)begin;
     }

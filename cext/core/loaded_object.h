@@ -27,7 +27,9 @@ struct loaded_object {
     const char *path; /* the loader's; empty for the program itself */
     uintptr_t base;
     struct region all, relro;
+    uintptr_t file_begin; /* where the first byte of its file would be, as its code is mapped */
     const ElfW(Dyn) *dynamic;
+    const void *frames; /* what finds the rules of its frames (PT_GNU_EH_FRAME), or NULL */
     const ElfW(Sym) *symbols;
     const char *names;
     const uint32_t *defined; /* DT_GNU_HASH, or NULL */

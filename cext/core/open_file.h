@@ -28,7 +28,7 @@ VISIBLE void directory_discard(const char *path);
 bool file_read(const char *path, char *text, size_t bytes);
 
 /* A descriptor of a file that is not ours, to read it; -1 with errno set. */
-int file_open_to_read(const char *path);
+VISIBLE int file_open_to_read(const char *path);
 
 /* --- for what writes the files of an experiment */
 

@@ -70,6 +70,7 @@ static void take_levels(const struct recorder_settings *settings)
 {
     recorder.stack_kept = settings->stack_kept;
     recorder.stack_above_ns = settings->stack_kept ? settings->stack_above_ns : UINT64_MAX;
+    recorder.native_functions = settings->native_functions;
     recorder.trigger_above_ns = settings->trigger_above_ns;
     recorder.long_ns = recorder.stack_above_ns < recorder.trigger_above_ns ? recorder.stack_above_ns
                                                                            : recorder.trigger_above_ns;

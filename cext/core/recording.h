@@ -19,6 +19,7 @@ struct recorder {
     uint64_t trigger_above_ns;
     uint64_t wait_above_ns; /* shorter waits for locks and their like are counted, not recorded */
     uint32_t stack_kept; /* stacks are recorded at all */
+    uint32_t native_functions; /* a native call keeps the functions that led to it */
     uint32_t all_waits;  /* free locks are recorded as well */
     uint32_t rows;       /* enum rows */
     uint32_t trigger_exit;

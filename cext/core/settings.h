@@ -27,6 +27,7 @@ typedef enum rows setting_rows;
     X(clock,  clock,            "how CPU time is read") \
     X(flag,   stack_kept,       "stacks are recorded") \
     X(number, stack_above_ns,   "a call so long keeps its whole stack") \
+    X(flag,   native_functions, "a native call keeps the functions of C that led to it") \
     X(number, wait_above_ns,    "a wait so long is recorded; 0: free locks as well") \
     X(number, pool_bytes,       "events may take so much of the disk at a time, where this process is the founder; 0: any") \
     X(number, limit_bytes,      "and so much in all") \

@@ -4,14 +4,21 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SYMBOLS_AT_A_TIME = 512, SECTIONS_AT_MOST = 512, PARTS_AT_MOST = 64 };
 static const uint64_t SYMBOLS_AT_MOST = 1u << 22;
 
+/* The kernel is asked itself: it may be in a program that has a `pread` of its own. */
+static ssize_t read_some(int file, uint64_t offset, void *into, size_t bytes)
+{
+    return offset < INT64_MAX ? syscall(SYS_pread64, file, into, bytes, (off_t)offset) : -1;
+}
+
 static bool read_at(int file, uint64_t offset, void *into, size_t bytes)
 {
-    return offset < INT64_MAX && pread(file, into, bytes, (off_t)offset) == (ssize_t)bytes;
+    return read_some(file, offset, into, bytes) == (ssize_t)bytes;
 }
 
 static bool read_head(int file, ElfW(Ehdr) *head)
@@ -104,7 +111,7 @@ static bool is_addition(const char *after_dot)
 static void read_name(int file, const ElfW(Shdr) *names, uint64_t place, char *name, size_t name_bytes)
 {
     uint64_t left = place < names->sh_size ? names->sh_size - place : 0;
-    ssize_t got = pread(file, name, left < name_bytes - 1 ? left : name_bytes - 1, (off_t)(names->sh_offset + place));
+    ssize_t got = read_some(file, names->sh_offset + place, name, left < name_bytes - 1 ? left : name_bytes - 1);
     name[got > 0 ? got : 0] = 0;
     char *dot = *name ? strchr(name + 1, '.') : NULL;
     while (dot && !is_addition(dot + 1))

@@ -51,7 +51,12 @@ bool object_is_of_the_c_library(const struct loaded_object *object)
     return begins_with_one_of(name_of_object(object), parts_of_the_c_library);
 }
 
+bool object_is_apart(const struct loaded_object *object)
+{
+    return object_is_of_the_c_library(object) || is_ours(object->path);
+}
+
 bool object_is_left_out(const struct loaded_object *object)
 {
-    return !object->symbols || object_is_of_the_c_library(object) || is_ours(object->path) || native_host_leaves_out(object);
+    return !object->symbols || object_is_apart(object) || native_host_leaves_out(object);
 }

@@ -14,4 +14,6 @@ const char *name_of_object(const struct loaded_object *object);
 bool begins_with_one_of(const char *name, const char *const *beginnings);
 
 bool object_is_of_the_c_library(const struct loaded_object *object);
+/* Is it of the C library, or ours? */
+bool object_is_apart(const struct loaded_object *object);
 bool object_is_left_out(const struct loaded_object *object);

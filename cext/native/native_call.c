@@ -74,11 +74,11 @@ static uint32_t kind_of_native(const struct slot *slot, const struct descriptor 
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }
 
-static uint32_t stack_of_native(struct thread *thread, const void *caller)
+static uint32_t stack_of_native(struct thread *thread, struct native_origin from)
 {
     if (UNLIKELY(!recorder.stack_kept))
         return 0;
-    return native_host_stack(thread, caller);
+    return native_host_stack(thread, from);
 }
 
 /* --- what it changes in the known descriptors */
@@ -147,17 +147,17 @@ static bool is_outermost(struct thread *thread, const struct slot *slot, uintptr
     return slot->choice == CHOICE_layer ? !progress->call : !inside(thread, KIND_db);
 }
 
-static bool begin_span(struct native_call *call, struct thread *thread, const void *caller, uintptr_t frame)
+static bool begin_span(struct native_call *call, struct thread *thread, struct native_origin from)
 {
     const struct slot *slot = call->slot;
     const struct descriptor *known = is_about_descriptor(slot) ? descriptor_known((int)call->subject) : NULL;
     uint32_t added = kind_of_native(slot, known, thread), detail = known ? known->name : 0;
-    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, slot, frame)))
+    if (!is_timed(thread, slot, added) || (holds_others(slot) && !is_outermost(thread, slot, from.frame)))
         return false;
-    uint32_t stack = stack_of_native(thread, caller);
+    uint32_t stack = stack_of_native(thread, from);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
         return false;
-    *progress_of(thread, slot) = (struct native_progress){call->span.call, call->span.index, frame};
+    *progress_of(thread, slot) = (struct native_progress){call->span.call, call->span.index, from.frame};
     return true;
 }
 
@@ -172,7 +172,7 @@ bool native_begin(struct native_call *call, const struct native *native, intptr_
     call->slot = slot;
     call->subject = subject;
     call->failed = 0;
-    if (!thread || !begin_span(call, thread, caller, frame))
+    if (!thread || !begin_span(call, thread, (struct native_origin){caller, frame}))
         call->span.thread = NULL;
     change_before_native(slot, subject);
     errno = saved;

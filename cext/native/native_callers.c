@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/fields.h"
 #include "core/recorder.h"
+#include "native/left_out_objects.h"
+#include "native/native_host.h"
 
 enum { RECENT = 256 };
 
@@ -44,30 +47,15 @@ static uint32_t find_recent(uintptr_t address)
     return place;
 }
 
-/* 0 if no object has code there. */
-static uint32_t site_of(const void *address)
+const struct caller *native_caller_at(uintptr_t address)
 {
-    uint32_t place = find_recent((uintptr_t)address);
-    if (place == CALLERS)
-        return 0;
-    const struct caller *caller = &callers.all[place];
-    return caller->serial == recorder.serial ? __atomic_load_n(&caller->site, __ATOMIC_ACQUIRE) : 0;
+    uint32_t place = find_recent(address);
+    return place < CALLERS ? &callers.all[place] : NULL;
 }
 
-uint32_t native_stack_of(struct thread *thread, const void *address, uint32_t outer)
+uint64_t native_callers_now(void)
 {
-    uint64_t now = (uint64_t)recorder.serial << 32 | __atomic_load_n(&callers.changes, __ATOMIC_ACQUIRE);
-    uint64_t key = hash_mix(hash_mix((uintptr_t)address, outer), now) | 1;
-    uint32_t stack = cached_find(&thread->native_stack, key);
-    if (LIKELY(stack))
-        return stack;
-    uint32_t site = site_of(address);
-    if (!site)
-        return outer;
-    stack = stack_intern(site, outer, 0);
-    if (stack)
-        cached_keep(&thread->native_stack, key, stack);
-    return stack;
+    return (uint64_t)recorder.serial << 32 | __atomic_load_n(&callers.changes, __ATOMIC_ACQUIRE);
 }
 
 struct caller *native_caller_of(const struct loaded_object *object)
@@ -99,6 +87,17 @@ static void forget_those_in(struct region region)
     }
 }
 
+static void note_path(struct caller *caller, const struct loaded_object *object)
+{
+    size_t bytes = strlen(object->path);
+    if (!bytes)
+        bytes = (size_t)readlink("/proc/self/exe", caller->path, sizeof caller->path);
+    else if (bytes < sizeof caller->path)
+        memcpy(caller->path, object->path, bytes);
+    if (bytes >= sizeof caller->path)
+        caller->path[0] = 0;
+}
+
 struct caller *native_caller_add(const struct loaded_object *object)
 {
     forget_those_in(object->all);
@@ -106,8 +105,12 @@ struct caller *native_caller_add(const struct loaded_object *object)
         return NULL;
     struct caller *caller = &callers.all[callers.count];
     const char *path = *object->path ? object->path : program_invocation_name, *slash = strrchr(path, '/');
-    *caller = (struct caller){.all = object->all, .dynamic = object->dynamic};
+    *caller = (struct caller){.all = object->all, .dynamic = object->dynamic, .file_begin = object->file_begin, .frames = object->frames};
+    caller->is_own = native_host_is_own(object);
+    caller->is_interpreter = native_host_is_interpreter(object);
+    caller->is_shown = !object_is_apart(object);
     snprintf(caller->name, sizeof caller->name, "%s", slash ? slash + 1 : path);
+    note_path(caller, object);
     __atomic_store_n(&callers.count, callers.count + 1, __ATOMIC_RELEASE);
     return caller;
 }

@@ -7,7 +7,7 @@
 #include "core/loaded_object.h"
 #include "core/threads.h"
 
-enum { CALLERS = 512, CALLER_NAME = 100 };
+enum { CALLERS = 512, CALLER_NAME = 100, CALLER_PATH = 512 };
 
 /* A loaded object that was examined. */
 struct caller {
@@ -15,11 +15,20 @@ struct caller {
     const void *dynamic;
     uint32_t first, slots; /* its exchanged slots (native/native_objects.c); none for one that is left out */
     uint32_t site, serial; /* of the recording that the number belongs to */
+    bool is_own;         /* the program's own code */
+    bool is_interpreter; /* what calls its functions is known by itself */
+    bool is_shown;       /* it is neither the C library's nor ours */
+    uintptr_t file_begin; /* as its code is mapped, the first byte of its file */
+    const void *frames;  /* the head of its table of rules for frames, or NULL */
     char name[CALLER_NAME];
+    char path[CALLER_PATH]; /* empty if it is longer */
 };
 
-/* The stack of a call that the object with code at that address makes from `outer`; that itself, if no object has it. */
-uint32_t native_stack_of(struct thread *thread, const void *address, uint32_t outer);
+/* The object with code at that address; NULL if there is none. */
+const struct caller *native_caller_at(uintptr_t address);
+
+/* Changes when an object leaves its addresses to others, and with each recording: what was known of addresses is then void. */
+uint64_t native_callers_now(void);
 
 /* The entry of this object; NULL if there is none. */
 struct caller *native_caller_of(const struct loaded_object *object);

@@ -14,14 +14,26 @@ void native_host_begin(void);
 /* The calling thread, if calls of C code on it are recorded; else NULL. */
 struct thread *native_host_thread(void);
 
-/* The stack of a call that C code makes and that returns to `caller`. */
-uint32_t native_host_stack(struct thread *thread, const void *caller);
+/* Where a native call comes from. */
+struct native_origin {
+    const void *caller; /* it returns to there */
+    uintptr_t frame;    /* of its wrapper */
+};
+
+/* The stack of a call that C code makes. */
+uint32_t native_host_stack(struct thread *thread, struct native_origin from);
 
 /* The thread's usage is to be looked at, by a call that nothing prevents from it. */
 void native_host_is_due(struct thread *thread);
 
 /* Is it an object whose calls are not native ones, but the host's own? */
 bool native_host_leaves_out(const struct loaded_object *object);
+
+/* Is it the interpreter, whose functions are not those of the program? */
+bool native_host_is_interpreter(const struct loaded_object *object);
+
+/* Is it the program's own code? */
+bool native_host_is_own(const struct loaded_object *object);
 
 /* Is it one whose calls of encrypted connections are the host's own? */
 bool native_host_covers_tls(const struct loaded_object *object);

@@ -11,7 +11,7 @@
 #include "cpython/waiting_sites.h"
 #include "hooks/without_lock.h"
 #include "native/left_out_objects.h"
-#include "native/native_callers.h"
+#include "native/native_stacks.h"
 
 static const char *const covers_of_system_calls[] = {
     "_socket.", "select.", "_posixsubprocess.", "_multiprocessing.", "_posixshmem.", "mmap.", "fcntl.", "_io.", "posix.",
@@ -47,9 +47,9 @@ static uint32_t stack_in_python(struct thread *thread)
     return frame ? stack_again(frame, has_lock, &thread->native_place) : 0;
 }
 
-uint32_t native_host_stack(struct thread *thread, const void *caller)
+uint32_t native_host_stack(struct thread *thread, struct native_origin from)
 {
-    return native_stack_of(thread, caller, stack_in_python(thread));
+    return native_stack_of(thread, from, stack_in_python(thread));
 }
 
 /* The call of Python around it does. */
@@ -58,11 +58,22 @@ void native_host_is_due(struct thread *thread)
     (void)thread;
 }
 
+bool native_host_is_interpreter(const struct loaded_object *object)
+{
+    return is_in(object->all, (uintptr_t)PyEval_RestoreThread);
+}
+
+bool native_host_is_own(const struct loaded_object *object)
+{
+    (void)object;
+    return false;
+}
+
 /* The interpreter, and those of its extension modules that only cover system calls. */
 bool native_host_leaves_out(const struct loaded_object *object)
 {
     const char *name = name_of_object(object);
-    if (!*name || is_in(object->all, (uintptr_t)PyEval_RestoreThread))
+    if (!*name || native_host_is_interpreter(object))
         return true;
     return strstr(object->path, "/lib-dynload/") && begins_with_one_of(name, covers_of_system_calls);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "native/native_callers.h"
+#include "native/native_stacks.h"
 #include "native/native_host.h"
 #include "native/native_objects.h"
 
@@ -71,9 +71,12 @@ struct thread *native_host_thread(void)
     return LIKELY(thread) && !recorder_paused() ? thread : NULL;
 }
 
-uint32_t native_host_stack(struct thread *thread, const void *caller)
+uint32_t native_host_stack(struct thread *thread, struct native_origin from)
 {
-    return is_in(program.all, (uintptr_t)caller) ? program_stack() : native_stack_of(thread, caller, program_stack());
+    if (is_in(program.all, (uintptr_t)from.caller) && !recorder.native_functions)
+        return program_stack();
+    uint32_t stack = native_stack_of(thread, from, recorder.native_functions ? 0 : program_stack());
+    return stack ? stack : program_stack();
 }
 
 void native_host_is_due(struct thread *thread)
@@ -85,6 +88,17 @@ bool native_host_leaves_out(const struct loaded_object *object)
 {
     (void)object;
     return false;
+}
+
+bool native_host_is_interpreter(const struct loaded_object *object)
+{
+    (void)object;
+    return false;
+}
+
+bool native_host_is_own(const struct loaded_object *object)
+{
+    return object->all.begin == program.all.begin;
 }
 
 bool native_host_covers_tls(const struct loaded_object *object)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CLOCKS = ("auto", "tsc", "rseq", "perf", "syscall")
 STACKS = ("own", "none")
 LAYERS = ("raw", "buffered")
+NATIVE_STACKS = ("library", "functions")
 ROWS = ("each", "cursor", "auto")
 WAYS = ("place", "wrapt")
 WHEN_FULL = ("drop", "wait")
@@ -136,6 +137,12 @@ class Settings:
         form="DURATION",
         default="10ms",
         meaning="calls that take at least this long (10ms, 500us, 2s, or off) keep their whole stack",
+    )
+    native_stack = setting(
+        values.one_of(NATIVE_STACKS),
+        form="|".join(NATIVE_STACKS),
+        default="library",
+        meaning="what to keep of the C code that makes a native call: the library, or the functions that led to it",
     )
     wait_above_ns = setting(
         values.parse_waits,
@@ -492,6 +499,11 @@ class Settings:
     def stack_kept(self) -> bool:
         """Whether it is recorded where calls come from."""
         return self.stack != "none"
+
+    @property
+    def native_functions(self) -> bool:
+        """Whether a native call keeps the functions of C that led to it."""
+        return self.native_stack == "functions"
 
     @property
     def wait_when_full(self) -> bool:
