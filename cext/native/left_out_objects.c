@@ -21,23 +21,26 @@ bool begins_with_one_of(const char *name, const char *const *beginnings)
 }
 
 /* The path of our package: the name of this function's object, up to the folder above it. */
-static size_t own_prefix(const char **path)
+static struct {
+    const char *path;
+    size_t bytes;
+} own;
+
+void left_out_objects_begin(void)
 {
     Dl_info info;
     if (!dladdr((const void *)object_is_left_out, &info) || !info.dli_fname)
-        return 0;
-    *path = info.dli_fname;
+        return;
     const char *end = strrchr(info.dli_fname, '/');
     while (end && end > info.dli_fname && *--end != '/')
         ;
-    return end ? (size_t)(end - info.dli_fname) : 0;
+    own.path = info.dli_fname;
+    own.bytes = end ? (size_t)(end - info.dli_fname) : 0;
 }
 
 static bool is_ours(const char *path)
 {
-    const char *own = NULL;
-    size_t length = own_prefix(&own);
-    return length && strncmp(path, own, length) == 0;
+    return own.bytes && strncmp(path, own.path, own.bytes) == 0;
 }
 
 const char *name_of_object(const struct loaded_object *object)

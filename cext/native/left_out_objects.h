@@ -7,6 +7,10 @@
 
 #include "core/loaded_object.h"
 
+/* Before the others, which the loader calls while it lists its objects: another thread may be loading one, and wait for the list, so
+   nothing may be asked of the loader then. */
+void left_out_objects_begin(void);
+
 /* The last part of its path; empty for the program itself. */
 const char *name_of_object(const struct loaded_object *object);
 

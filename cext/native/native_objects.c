@@ -147,6 +147,7 @@ static void find_real(unsigned number)
 void native_prepare(void)
 {
     native_host_begin();
+    left_out_objects_begin();
     know_names();
     dl_iterate_phdr(note_program, &exchange.program);
     for (unsigned number = 0; number < wrapped_count(); number++)

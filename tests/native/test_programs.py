@@ -706,3 +706,52 @@ def test_reports_show_it(ran, data):
     found = json.loads(whole.stdout)
     assert sum(row["self_wall_ns"] for row in found["rows"]) == found["thread_ns"]
     assert not found.get("children_not_followed")
+
+
+LOADS = r"""
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static int zero;
+void *loads(void *path)
+{
+    for (int each = 0; each < 5000; each++) {
+        void *library = dlopen(path, RTLD_NOW);
+        int (*reads)(int) = (int (*)(int))dlsym(library, "reads");
+        if (reads(zero) != 1)
+            return "no byte";
+        dlclose(library);
+    }
+    return "";
+}
+int main(void)
+{
+    pthread_t threads[6];
+    zero = open("/dev/zero", O_RDONLY);
+    for (int each = 0; each < 6; each++)
+        pthread_create(&threads[each], NULL, loads, each % 2 ? "./one.so" : "./two.so");
+    for (int each = 0; each < 6; each++) {
+        void *why;
+        pthread_join(threads[each], &why);
+        fputs(why, stdout);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("stack", ["library", "functions"])
+def test_threads_that_load_libraries_do_not_wait_for_each_other(interpose, compiler, tmp_path, stack):
+    work = tmp_path / "work"
+    source = "#include <unistd.h>\nint reads(int zero) { char byte; return (int)read(zero, &byte, 1); }\n"
+    (work / "one.c").write_text(source)
+    (work / "program.c").write_text(LOADS)
+    for name in ("one.so", "two.so"):
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", name, "one.c"], cwd=work, check=True)
+    subprocess.run([compiler, "-w", "-pthread", "-o", "program", "program.c", "-ldl"], cwd=work, check=True)
+
+    done = interpose("run", "--native-stack", stack, "./program")
+
+    assert (done.returncode, done.stdout) == (0, "")
