@@ -286,10 +286,13 @@ def page_of(founder: str) -> Page | None:
 
 
 class Monitor:
-    """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does."""
+    """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does.
+
+    It holds the directory open and goes by that: at the same path there may soon be another experiment, whose program
+    would be killed if its files became shorter.
+    """
 
     def __init__(self, founder: str) -> None:
-        self._founder = founder
         self._watched: dict[str, Watched] = {}
         self._pause_s = SHORTEST_S
         self._page: Page | None = None
@@ -301,6 +304,8 @@ class Monitor:
         except OSError:
             os.close(self._lock)
             raise
+        held = f"/proc/self/fd/{self._lock}"
+        self._founder = held if os.path.isdir(held) else founder
 
     def profile(self, rate: float, counters: Sequence[str] = ()) -> None:
         """Sample the Python code of the processes at this rate, if that is possible, and read these counters."""
