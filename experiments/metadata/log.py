@@ -85,6 +85,11 @@ class Log:
         return self.interposed.get("by") not in (OF_PROGRAMS, BY_KERNEL)
 
     @property
+    def has_all_system_calls(self) -> bool:
+        """Whether all kinds of system calls are recorded."""
+        return self.interposed.get("by") == BY_KERNEL and not self.settings.get("INTERPOSE_KINDS")
+
+    @property
     def trace_parent(self) -> tuple[str, str] | None:
         """The trace in which the process was started, and the span that started it, from TRACEPARENT: 32 and 16
         hexadecimal digits."""
