@@ -55,10 +55,10 @@ class KernelView:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.cost_ns = kernel.cost(wanted.has_stacks)
+        self.costs_ns = kernel.measured_costs(wanted.has_stacks)
         self.failures: list[str] = []
         self._view = kernel.View(
-            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
+            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), self.costs_ns
         )
         self._recorded: dict[int, _Recorded] = {}
         self._ended: list[_Recorded] = []  # founders; `close` may know their exit codes
@@ -297,14 +297,14 @@ class _Recorded:
         self._tables.overview.append(Overview(**values))
 
     def _head(self) -> str:
-        call_ns, inside_ns = self._view.cost_ns
+        costs_ns = self._view.costs_ns
         made: str = describe.head(
             shims.format_version(),
             shims.layout(),
             version=__version__,
             settings=self._view.wanted.settings,
             clock=("kernel", "perf events", 0, 1e-9),
-            cost={"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": 0},
+            cost={"call_ns": costs_ns["call_ns"], "inside_ns": costs_ns["inside_ns"], "wait_above_ns": 0},
             interposed=(describe.BY_KERNEL, ""),
             arguments=None,
             redacted=self._view.wanted.redacted,

@@ -67,6 +67,7 @@ struct watched_thread *watched_thread_begin(struct watched *watched, struct watc
     made->process = process;
     made->state = state;
     made->last_ns = time_ns;
+    made->switch_ns = watched->costs.switch_ns;
     made->in_call = made->found_in = NO_CALL;
     if (!keep_place(watched, made)) {
         free(made);
@@ -95,6 +96,7 @@ static void forget_thread(struct watched *watched, struct watched_thread *thread
 static void end_thread(struct watched *watched, struct watched_thread *thread)
 {
     struct kernel_files *files = &thread->process->files;
+    thread_pay_all(thread);
     call_end_with_thread(thread);
     thread->record.fields.end_ns = thread->last_ns;
     kernel_thread_write(files, thread->number, &thread->record);
@@ -115,6 +117,8 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     process->is_new = true;
     code_map_forget(&process->code);
     process_forget_descriptors(process, thread->record.open[0].start_ns);
+    if (!call_is_exec(thread))
+        watched_thread_was_there(thread); /* it is another one, which has taken over the number */
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -177,7 +181,7 @@ static void lose_thread(struct watched *watched, struct watched_thread *thread)
     call_drop(thread);
     thread->state = UNSURE;
     thread->is_outside = false;
-    if (!thread_ask_kernel(thread))
+    if (!thread_ask_kernel_after_loss(thread))
         end_thread(watched, thread);
 }
 
@@ -229,7 +233,7 @@ static enum wanted take(struct watched *watched, struct watched_thread *thread, 
                         struct watched_process **process)
 {
     call_resume_found(watched, thread, note->time_ns, note->kind == NOTE_ENTER);
-    thread_advance(thread, note->time_ns, note->kind == NOTE_IN);
+    thread_advance(watched, thread, note->time_ns, note->kind);
     switch (note->kind) {
     case NOTE_IN:
         thread->state = RUNS;
@@ -275,6 +279,13 @@ enum wanted watched_take(struct watched *watched, const struct note *note, struc
     return wanted ? wanted : then;
 }
 
+void watched_ask_kernel(struct watched *watched)
+{
+    for (struct watched_process *process = watched->processes; process; process = process->next)
+        for (struct watched_thread *thread = process->threads; thread; thread = thread->next)
+            thread_ask_kernel(thread);
+}
+
 /* --- writing */
 
 void watched_write(struct watched *watched)
@@ -294,7 +305,8 @@ static void leave_threads(struct watched *watched, struct watched_process *proce
     while (process->threads) {
         struct watched_thread *thread = process->threads;
         call_resume_found(watched, thread, now_ns, false);
-        thread_advance(thread, now_ns, thread->state == UNSURE);
+        thread_advance(watched, thread, now_ns, 0);
+        thread_pay_all(thread);
         kernel_thread_write(&process->files, thread->number, &thread->record);
         if (thread->block)
             kernel_block_leave(&process->files, thread->block);

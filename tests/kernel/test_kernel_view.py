@@ -16,52 +16,11 @@ import pytest
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.timing import kernel
+from tests.kernel_watching import KERNEL, MARKS, calls_of, compiled, counts_of, watched
 from tests.system_calls import needs_strace
-from tests.tracing import environment, events_of, until
+from tests.tracing import environment, until
 
-
-def _why_not() -> str:
-    try:
-        kernel.cost(has_stacks=True)
-    except OSError as error:
-        return f"the kernel does not let us watch system calls: {error.strerror}"
-    return ""
-
-
-pytestmark = [pytest.mark.any_python, pytest.mark.skipif(bool(_why_not()), reason=_why_not())]
-
-KERNEL = (sys.executable, "-m", "interpose", "kernel")
-SWITCH_NS = 50_000  # what the kernel charges to a thread for a switch, at most, while it is watched
-
-
-def watched(directory: Path, *words: str | Path, **options) -> Experiment:
-    """The experiment of a command."""
-    done = subprocess.run(
-        [*KERNEL, *words], cwd=directory, env=environment(), capture_output=True, text=True, **options
-    )
-    assert "interpose:" not in done.stderr, done.stderr
-    return Experiment(str(directory / "ktest.1.er"))
-
-
-def calls_of(process: Process) -> list[tuple[str, object]]:
-    """The names of its calls, each with the event, in the order of their beginning."""
-    found = [(process.numbered_intrinsics[event.intrinsic].name, event) for event in events_of(process)]
-    return sorted(found, key=lambda each: each[1].start_ns)
-
-
-def counts_of(experiment: Experiment) -> Counter[str]:
-    return Counter(name.removeprefix("syscall.") for each in experiment.processes for name, _ in calls_of(each))
-
-
-def compiled(directory: Path, source: str, *options: str) -> Path:
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc")
-    (directory / "program.c").write_text(source)
-    words = ["gcc", "-O1", "-pthread", *options, "-o", directory / "program", directory / "program.c"]
-    if subprocess.run(words, capture_output=True).returncode:
-        pytest.skip(f"gcc {' '.join(options)} does not work here")
-    return directory / "program"
+pytestmark = MARKS
 
 
 @pytest.fixture
@@ -211,9 +170,7 @@ def work(number):
         for _ in range(20_000 * number + 1):
             pass
         time.sleep(0.002)
-    with open("/proc/thread-self/status") as file:
-        switches = sum(int(line.split()[1]) for line in file if "ctxt_switches" in line)
-    said[threading.get_native_id()] = time.thread_time_ns() - begin, switches
+    said[threading.get_native_id()] = time.thread_time_ns() - begin
 waiting = threading.Thread(target=lambda: os.read(0, 1))
 waiting.start()
 print("ready", flush=True)
@@ -248,8 +205,8 @@ def test_a_running_process_is_watched_with_all_its_threads(tmp_path, started):
 
     (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
     cpu_ns = {each.record.tid: each.record.end_cpu_ns for each in process.threads}
-    for tid, (spent_ns, switches) in said.items():
-        assert cpu_ns[int(tid)] == pytest.approx(spent_ns, rel=0.02, abs=3_000_000 + SWITCH_NS * switches)
+    for tid, spent_ns in said.items():
+        assert cpu_ns[int(tid)] == pytest.approx(spent_ns, rel=0.02, abs=3_000_000)
     in_read = [event for name, event in calls_of(process) if name == "syscall.read" and event.wall_ns > 500_000_000]
     assert [process.string(event.detail) for event in in_read] == ["<stdin>"]  # it was in it already
     assert len(process.threads) == 5
