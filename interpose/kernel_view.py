@@ -18,7 +18,7 @@ from functools import partial
 from interpose import __version__
 from interpose.errors import ExperimentError
 from interpose.experiments.format.records import Overview, SiteRecord, StackRecord
-from interpose.experiments.maintenance.observed import Observed, Tables
+from interpose.experiments.maintenance.observed import Description, Observed, Tables
 from interpose.experiments.metadata import describe, names
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.kinds import EVERY, OF_KERNEL
@@ -29,6 +29,7 @@ WRITES_EVERY_S = 1.0
 FAILURES_AT_MOST = 100  # that are kept
 UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
+FILES = ("events", "events.zst", "threads", "strings", "sites", "stacks", "overview")
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
 
 
@@ -55,12 +56,14 @@ class KernelView:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.costs_ns = kernel.measured_costs(wanted.has_stacks)
+        costs_ns = kernel.measured_costs(wanted.has_stacks)
+        self.description = Description(_head(wanted, costs_ns), _intrinsics())
         self.failures: list[str] = []
         self._view = kernel.View(
-            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), self.costs_ns
+            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), costs_ns
         )
         self._recorded: dict[int, _Recorded] = {}
+        self._unwritten: dict[int, _Recorded] = {}  # what has begun, or become another program, since the last look
         self._ended: list[_Recorded] = []  # founders; `close` may know their exit codes
         self._gone: set[int] = set()  # processes that had ended at the last check
         self._expected: str | None = None  # the experiment for the next child of ours
@@ -71,7 +74,8 @@ class KernelView:
         of the experiment if that cannot be written."""
         process = self._view.watch(pid)
         try:
-            self._recorded[pid] = _Recorded(self, process, directory, directory, "")
+            self._recorded[pid] = _Recorded(self, process, directory)
+            self._recorded[pid].write()
         except OSError as error:
             self._view.forget(process)
             raise OSError(error.errno, error.strerror, directory) from None
@@ -97,6 +101,9 @@ class KernelView:
                 self._continue(recorded, what)
             elif what == "end":
                 self._view.forget(process)
+        for recorded in self._unwritten.values():
+            self._try(recorded.pid, recorded.write)
+        self._unwritten.clear()
         if time.monotonic() > self._written_s + WRITES_EVERY_S:
             self._end_the_gone()
             self._write()
@@ -123,9 +130,10 @@ class KernelView:
         try:
             if parent is None:
                 self._expected = None
-                self._recorded[process.pid] = _Recorded(self, process, expected or "", expected or "", "")
+                recorded = _Recorded(self, process, expected or "")
             else:
-                self._recorded[process.pid] = parent.descendant(process)
+                recorded = parent.descendant(process)
+            self._recorded[process.pid] = self._unwritten[process.pid] = recorded
         except (OSError, ExperimentError) as error:
             self._note_failure(process.pid, error)
 
@@ -142,10 +150,12 @@ class KernelView:
         if what == "end" or self._why_not(recorded.process):
             self._end(recorded)
         else:
-            self._try(recorded.pid, recorded.note_program)
+            recorded.note_program()
+            self._unwritten[recorded.pid] = recorded
 
     def _end(self, recorded: _Recorded) -> None:
         del self._recorded[recorded.pid]
+        self._unwritten.pop(recorded.pid, None)
         self._view.leave(recorded.process)
         self._try(recorded.pid, recorded.end)
         self._view.forget(recorded.process)
@@ -183,18 +193,21 @@ class KernelView:
 
 
 class _Recorded:
-    """A recorded process and its experiment. Raises OSError."""
+    """A recorded process and its experiment, in `directory`; a descendant's `lineage` is below `founder`. Nobody reads
+    the experiment before `write`. Raises OSError."""
 
-    def __init__(self, view: KernelView, process: kernel.Watched, directory: str, founder: str, lineage: str) -> None:
+    def __init__(
+        self, view: KernelView, process: kernel.Watched, directory: str, founder: str = "", lineage: str = ""
+    ) -> None:
         self.process, self.pid = process, process.pid
-        self._view, self._founder, self._lineage = view, founder, lineage
+        self._view, self._founder, self._lineage = view, founder or directory, lineage
         self._descendants = 0
         self._has_said_status = False
         self._end_ns = 0
         self.is_gone = False  # it has ended, but the record of its end was lost
         self._tables = Tables()
         self._sizes = (0, 0, 0)  # of what was written
-        self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
+        self._observed = Observed(directory, view.description, self._about(), founder)
         process.place(directory)
         self._sample(BEGINNING)
         self.note_program()
@@ -216,7 +229,6 @@ class _Recorded:
         path, redacted = self._path, self._view.wanted.redacted
         self._observed.name(redacted(path), redacted(self._cwd))
         self.process.begin_program(path)
-        self.write()
 
     @property
     def is_founder(self) -> bool:
@@ -288,6 +300,7 @@ class _Recorded:
         if returncode is not None and not self._has_said_status:
             how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
             self._observed.note("exit", time_ns=self._end_ns, **how)
+            self._observed.write(self._tables)
         self._observed.compress()
 
     def _sample(self, kind: int) -> None:
@@ -295,21 +308,6 @@ class _Recorded:
         values = dict.fromkeys(Overview._fields, 0) | {"kind": kind, "run_delay_ns": delay_ns, "cpu_ns": cpu_ns}
         values |= {"time_ns": begin_ns if kind == BEGINNING else end_ns, "status": self.process.status or 0}
         self._tables.overview.append(Overview(**values))
-
-    def _head(self) -> str:
-        costs_ns = self._view.costs_ns
-        made: str = describe.head(
-            shims.format_version(),
-            shims.layout(),
-            version=__version__,
-            settings=self._view.wanted.settings,
-            clock=("kernel", "perf events", 0, 1e-9),
-            cost={"call_ns": costs_ns["call_ns"], "inside_ns": costs_ns["inside_ns"], "wait_above_ns": 0},
-            interposed=(describe.BY_KERNEL, ""),
-            arguments=None,
-            redacted=self._view.wanted.redacted,
-        )
-        return made
 
     @property
     def _cwd(self) -> str:
@@ -323,6 +321,23 @@ class _Recorded:
         time_ns = time.time_ns() - (time.monotonic_ns() - begun_ns)
         of_kernel = {"pid": self.pid, "ppid": self.process.parent, "start_ns": begun_ns, "time_ns": time_ns}
         return {**of_kernel, "parent": "", "lineage": self._lineage}
+
+
+def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
+    """The log up to the command, with the files that there are."""
+    types, *others = shims.layout()
+    made: str = describe.head(
+        shims.format_version(),
+        ([each for each in types if each[0] in FILES], *others),
+        version=__version__,
+        settings=wanted.settings,
+        clock=("kernel", "perf events", 0, 1e-9),
+        cost={"call_ns": costs_ns["call_ns"], "inside_ns": costs_ns["inside_ns"], "wait_above_ns": 0},
+        interposed=(describe.BY_KERNEL, ""),
+        arguments=None,
+        redacted=wanted.redacted,
+    )
+    return made
 
 
 def _intrinsics() -> list[Intrinsic]:

@@ -151,6 +151,11 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
             data = file.read(LARGEST_XML_BYTES + 1)
     except OSError as error:
         raise ExperimentError(f"{place}: {error.strerror}") from error
+    return parse_log(data, place, damages)
+
+
+def parse_log(data: bytes, place: str, damages: Damages) -> Log:
+    """The same of the content of the file."""
     if (known := _with_known_descriptions(data)) is not None:
         return known
     log = _parsed(data, place, damages).log
