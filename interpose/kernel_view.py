@@ -12,7 +12,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from interpose import __version__
@@ -26,9 +26,10 @@ from interpose.timing import kernel, shims
 
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
-FAILURES_AT_MOST = 100  # that are kept
+REASONS_AT_MOST = 20  # of failures, that are kept
 UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
+LONGEST_NAME_BYTES = 255  # of a file (NAME_MAX)
 FILES = ("events", "events.zst", "threads", "strings", "sites", "stacks", "overview")
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
 
@@ -58,7 +59,7 @@ class KernelView:
         self.wanted = wanted
         costs_ns = kernel.measured_costs(wanted.has_stacks)
         self.description = Description(_head(wanted, costs_ns), _intrinsics())
-        self.failures: list[str] = []
+        self._failures: dict[tuple[str, str], _Failure] = {}  # by what could not be done, and why
         self._view = kernel.View(
             wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), costs_ns
         )
@@ -89,6 +90,11 @@ class KernelView:
     def has_nobody(self) -> bool:
         """Whether all processes have ended."""
         return not self._recorded and self._expected is None
+
+    @property
+    def failures(self) -> list[str]:
+        """What could not be recorded and why, a sentence for each reason."""
+        return [str(each) for each in self._failures.values()]
 
     def look(self, is_last: bool = False) -> None:
         """Process all perf records that have arrived."""
@@ -135,14 +141,14 @@ class KernelView:
                 recorded = parent.descendant(process)
             self._recorded[process.pid] = self._unwritten[process.pid] = recorded
         except (OSError, ExperimentError) as error:
-            self._note_failure(process.pid, error)
+            self._note_error(process.pid, error)
 
     def _why_not(self, process: kernel.Watched) -> str:
         """Why a process must not be recorded; empty if it may be. The reason is added to the failures."""
         became = filter(None, (process.program, process.name))
         why = self.wanted.why_not(process.pid, list(dict.fromkeys(became)))
-        if why and len(self.failures) < FAILURES_AT_MOST:
-            self.failures.append(f"process {process.pid} is not recorded: {why}")
+        if why:
+            self._note_failure(process.pid, "recorded", why)
         return why
 
     def _continue(self, recorded: _Recorded, what: str) -> None:
@@ -165,8 +171,8 @@ class KernelView:
             self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
-        """End the recording of processes that no longer exist and of which no record of the end came: it was lost."""
-        gone = {pid for pid in self._recorded if not os.path.exists(f"/proc/{pid}")}
+        """End the recording of processes that have ended and of which no record of the end came: it was lost."""
+        gone = {pid for pid in self._recorded if _has_ended(pid)}
         for pid in gone & self._gone:
             self._recorded[pid].is_gone = True
             self._view.note_gone(self._recorded[pid].process)
@@ -182,14 +188,50 @@ class KernelView:
         try:
             act()
         except (OSError, ExperimentError) as error:
-            self._note_failure(pid, error)
+            self._note_error(pid, error)
 
-    def _note_failure(self, pid: int, error: Exception) -> None:
+    def _note_error(self, pid: int, error: Exception) -> None:
         path = getattr(error, "filename", None)
-        why = getattr(error, "strerror", None) or error
-        if len(self.failures) < FAILURES_AT_MOST:
-            place = f"{path}: " if path else ""
-            self.failures.append(f"process {pid} is not recorded whole: {place}{why}")
+        why = str(getattr(error, "strerror", None) or error)
+        self._note_failure(pid, "recorded whole", why, f"{path}: " if path else "")
+
+    def _note_failure(self, pid: int, what: str, why: str, place: str = "") -> None:
+        if (what, why) not in self._failures and len(self._failures) >= REASONS_AT_MOST:
+            why, place = "other reasons", ""
+        failure = self._failures.setdefault((what, why), _Failure(what, f"{place}{why}", pid))
+        failure.pids.add(pid)
+
+
+@dataclass
+class _Failure:
+    """What could not be done, why, and of which processes; `why` has the path of the first one, `pid`."""
+
+    what: str
+    why: str
+    pid: int
+    pids: set[int] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        others = len(self.pids) - 1
+        more = f" and {others:,} {'other' if others == 1 else 'others'} are" if others else " is"
+        return f"process {self.pid}{more} not {self.what}: {self.why}"
+
+
+@dataclass
+class _Lineage:
+    """The place of a process among the others of its experiment."""
+
+    name: str = ""
+    above: _Lineage | None = None
+    descendants: int = 0
+
+    def next_below(self) -> _Lineage:
+        """The place of the next process that this one started: below it or, where its name would be too long, below one
+        of those above."""
+        self.descendants += 1
+        made = _Lineage(f"{self.name}_c{self.descendants}", self)
+        is_too_long = len(f"{made.name}{names.SUFFIX}") > LONGEST_NAME_BYTES
+        return self.above.next_below() if is_too_long and self.above else made
 
 
 class _Recorded:
@@ -197,11 +239,15 @@ class _Recorded:
     the experiment before `write`. Raises OSError."""
 
     def __init__(
-        self, view: KernelView, process: kernel.Watched, directory: str, founder: str = "", lineage: str = ""
+        self,
+        view: KernelView,
+        process: kernel.Watched,
+        directory: str,
+        founder: str = "",
+        lineage: _Lineage | None = None,
     ) -> None:
         self.process, self.pid = process, process.pid
-        self._view, self._founder, self._lineage = view, founder or directory, lineage
-        self._descendants = 0
+        self._view, self._founder, self._lineage = view, founder or directory, lineage or _Lineage()
         self._has_said_status = False
         self._end_ns = 0
         self.is_gone = False  # it has ended, but the record of its end was lost
@@ -214,9 +260,8 @@ class _Recorded:
 
     def descendant(self, process: kernel.Watched) -> _Recorded:
         """A child process of this one, with its own experiment. Raises OSError."""
-        self._descendants += 1
-        lineage = f"{self._lineage}_c{self._descendants}"
-        directory = names.lineage_path(self._founder, lineage)
+        lineage = self._lineage.next_below()
+        directory = names.lineage_path(self._founder, lineage.name)
         names.make_like_above(directory)
         try:
             return _Recorded(self._view, process, directory, self._founder, lineage)
@@ -233,7 +278,7 @@ class _Recorded:
     @property
     def is_founder(self) -> bool:
         """Whether the process that started it is not recorded."""
-        return not self._lineage
+        return not self._lineage.name
 
     @property
     def _path(self) -> str:
@@ -320,7 +365,7 @@ class _Recorded:
         begun_ns = self.process.times[0]
         time_ns = time.time_ns() - (time.monotonic_ns() - begun_ns)
         of_kernel = {"pid": self.pid, "ppid": self.process.parent, "start_ns": begun_ns, "time_ns": time_ns}
-        return {**of_kernel, "parent": "", "lineage": self._lineage}
+        return {**of_kernel, "parent": "", "lineage": self._lineage.name}
 
 
 def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
@@ -338,6 +383,16 @@ def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
         redacted=wanted.redacted,
     )
     return made
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether no thread of a process is left. Its number may remain until its parent has asked for the exit code."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+        return state in (b"Z", b"X") and os.listdir(f"/proc/{pid}/task") == [str(pid)]
+    except OSError:
+        return True
 
 
 def _intrinsics() -> list[Intrinsic]:

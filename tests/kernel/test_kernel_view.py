@@ -264,6 +264,17 @@ def test_descendants_have_their_place_below_who_started_them(tmp_path):
     assert lineages["_c1_c1"] == lineages["_c1_c2"] == "true"
 
 
+def test_a_long_chain_of_processes_is_recorded_to_its_end(tmp_path):
+    (tmp_path / "chain").write_text('[ $1 = 0 ] || sh ./chain $(($1 - 1))\nexit $1\n')
+
+    done = subprocess.run([*KERNEL, "sh", "./chain", "120"], cwd=tmp_path, env=environment(), capture_output=True)
+
+    processes = Experiment(str(tmp_path / "ktest.1.er")).processes
+    ends = [event.status for each in processes for event in each.log.events if event.kind == "exit"]
+    assert done.returncode == 120
+    assert sorted(ends) == list(range(121))
+
+
 def test_descendants_are_left_out_if_they_are_not_followed(tmp_path):
     experiment = watched(tmp_path, "-F", "off", "sh", "-c", "/bin/true; /bin/true")
 
@@ -527,6 +538,16 @@ def test_programs_that_are_forbidden_are_not_recorded_whatever_they_were_before(
         assert "tail" not in sites
 
 
+def test_all_that_could_not_be_recorded_is_told_once_for_each_reason(tmp_path):
+    script = "for each in 1 2 3 4 5; do tail -n 1 /dev/null; nice true; sleep 0.1; done"
+
+    done = forbidding(tmp_path, "programs = tail nice", "-o", "some.1.er", "sh", "-c", script)
+
+    told = re.findall(r"process \d+( and \d+ others?)? (?:is|are) not recorded: (.*)", done.stderr)
+    assert len(told) == done.stderr.count("\n") <= 4
+    assert sum(int(others.split()[1]) + 1 if others else 1 for others, _ in told) == 10
+
+
 def test_processes_and_kinds_that_are_forbidden_are_not_recorded(tmp_path, started):
     program = subprocess.Popen(["sleep", "30"])
     started.append(program)
@@ -603,6 +624,40 @@ def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
     seen_ns = sum(each.record.end_ns - each.record.start_ns for each in process.threads)
     cpu_ns = sum(each.record.end_cpu_ns for each in process.threads)
     assert seen_ns < 1.2 * cpu_ns + sum(event.wall_ns - event.cpu_ns for _, event in calls_of(process)) + 500_000_000
+
+
+ENDING = """
+import os, sys, time
+child = os.fork()
+if child == 0:
+    sys.stdin.readline()
+    for _ in range(1_500_000):
+        os.getppid()
+    os._exit(0)
+print(child, flush=True)
+while open(f"/proc/{child}/stat").read().rpartition(")")[2].split()[0] != "Z":
+    time.sleep(0.01)
+print("ended", flush=True)
+time.sleep(60)
+"""
+
+
+def test_it_ends_with_a_process_whose_end_was_lost_and_that_nobody_waits_for(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", ENDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    watcher = watch(tmp_path, int(program.stdout.readline()))
+    started.append(watcher)
+    os.kill(watcher.pid, signal.SIGSTOP)
+    program.stdin.write("go\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == "ended\n"
+    os.kill(watcher.pid, signal.SIGCONT)
+
+    assert watcher.wait(60) == 0
+    assert program.poll() is None
+    assert Experiment(str(tmp_path / "ktest.1.er")).founder.log.missed("calls")
 
 
 # --- what hostile programs do

@@ -183,12 +183,12 @@ class _Recording:
         return LOOK_EVERY_S
 
     def close(self, ended: child.Ended | None = None) -> None:
-        """Stop watching, write what is left, and print the first failures."""
+        """Stop watching, write what is left, and print what failed."""
         if self._is_closed:
             return
         self._is_closed = True
         self.view.close({ended.pid: ended.returncode} if ended else {})
-        for failure in self.view.failures[:3]:
+        for failure in self.view.failures:
             say(failure)
 
 
