@@ -176,8 +176,10 @@ static void write_now_and_then(struct kernel_view *view, uint64_t now)
 
 void kernel_view_look(struct kernel_view *view, bool is_last)
 {
-    write_now_and_then(view, clock_ns(CLOCK_MONOTONIC));
-    watched_ask_kernel(&view->watched);
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    write_now_and_then(view, now_ns);
+    watched_end_gone(&view->watched, view->rings.until_ns);
+    watched_ask_kernel(&view->watched, now_ns);
     rings_look(&view->rings, is_last);
 }
 

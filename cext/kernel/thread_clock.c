@@ -38,17 +38,26 @@ void watched_thread_was_there(struct watched_thread *thread)
     thread->is_before_estimated = true;
 }
 
-bool thread_ask_kernel_after_loss(struct watched_thread *thread)
+/* False if the thread has ended. A kernel that does not count says 0, as it does of a thread that has not run yet. */
+static bool ask(struct watched_thread *thread)
 {
-    thread->has_lost = thread->asked_after_loss = true;
-    thread->is_asked = read_counts(thread, &thread->asked);
-    return thread->is_asked;
+    bool is_there = read_counts(thread, &thread->asked);
+    thread->is_asked = is_there && thread->asked.slices;
+    return is_there;
 }
 
-void thread_ask_kernel(struct watched_thread *thread)
+bool thread_ask_kernel_after_loss(struct watched_thread *thread)
 {
-    if (thread->switches && !thread->is_asked)
-        thread->is_asked = read_counts(thread, &thread->asked);
+    bool is_there = ask(thread);
+    thread->has_lost = true;
+    thread->asked_after_loss = thread->is_asked;
+    return is_there;
+}
+
+void thread_ask_kernel(struct watched_thread *thread, uint64_t not_since_ns)
+{
+    if (thread->switches && !thread->gone_ns && !thread->is_asked && thread->asked.from_ns <= not_since_ns)
+        ask(thread);
 }
 
 /* --- the clocks */

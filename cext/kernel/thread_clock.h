@@ -10,8 +10,8 @@
 /* Account for the time up to a note of this kind; 0: watching ends. */
 void thread_advance(struct watched *watched, struct watched_thread *thread, uint64_t time_ns, enum note_kind kind);
 
-/* Read what the kernel has counted, if there is anything new; notes after this moment use it. */
-void thread_ask_kernel(struct watched_thread *thread);
+/* Read what the kernel has counted, if there is anything new, unless it was read after this instant; notes from now on use it. */
+void thread_ask_kernel(struct watched_thread *thread, uint64_t not_since_ns);
 
 /* The same where records were lost. False if the thread has ended. */
 bool thread_ask_kernel_after_loss(struct watched_thread *thread);

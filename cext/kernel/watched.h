@@ -43,6 +43,8 @@ struct watched_thread {
     int64_t in_call; /* the system call that it is in, or -1 */
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
+    uint64_t gone_ns; /* when it was found to have ended, if notes were lost before; 0 otherwise */
+    bool is_cut;      /* the same, and there was no note since those that were lost */
     bool is_recorded; /* it is of a kind that is */
     bool is_outside;  /* the end of its last call was seen, and no note has been lost since */
     uint64_t argument[ARGUMENTS]; /* of it */
@@ -88,6 +90,7 @@ struct watched {
     struct watched_process *processes;
     struct numbers threads; /* their addresses in `thread`, from 1 on, by tid */
     struct watched_thread **thread;
+    uint64_t asked; /* how many threads there were when the kernel was last asked about them */
     uint32_t room, used;
 };
 
@@ -110,8 +113,11 @@ void watched_thread_was_there(struct watched_thread *thread);
 /* The thread was already waiting in the call that this note describes when watching started. */
 void watched_thread_found(struct watched_thread *thread, const struct note *note);
 
+/* All notes up to this instant were taken: end threads that had ended by then, and whose last notes were lost. */
+void watched_end_gone(struct watched *watched, uint64_t until_ns);
+
 /* Read what the kernel has counted of the threads. */
-void watched_ask_kernel(struct watched *watched);
+void watched_ask_kernel(struct watched *watched, uint64_t now_ns);
 
 /* Write what is not written yet. */
 void watched_write(struct watched *watched);

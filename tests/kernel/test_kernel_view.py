@@ -626,6 +626,47 @@ def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
     assert seen_ns < 1.2 * cpu_ns + sum(event.wall_ns - event.cpu_ns for _, event in calls_of(process)) + 500_000_000
 
 
+MANY_LOSING = """
+import os, sys, threading
+def work():
+    ready.wait()
+    for _ in range(40_000):
+        os.getppid()
+ready = threading.Event()
+threads = [threading.Thread(target=work) for _ in range(50)]
+for each in threads: each.start()
+print(len(threads), flush=True)
+sys.stdin.readline()
+ready.set()
+for each in threads: each.join()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_threads_that_end_while_notes_are_lost_have_an_end_and_are_not_counted_again_and_again(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", MANY_LOSING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+    assert program.stdout.readline() == "50\n"
+    watcher = watch(tmp_path, program.pid)
+    started.append(watcher)
+    os.kill(watcher.pid, signal.SIGSTOP)
+    program.stdin.write("go\n")
+    program.stdin.flush()
+    assert program.stdout.readline() == "done\n"
+    os.kill(watcher.pid, signal.SIGCONT)
+    program.communicate("end\n")
+    assert watcher.wait(60) == 0
+
+    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    assert process.log.missed("calls")
+    assert len({each.record.tid for each in process.threads}) == 51
+    assert len(process.threads) <= 2 * 51
+    assert all(each.record.end_ns for each in process.threads)
+
+
 ENDING = """
 import os, sys, time
 child = os.fork()
