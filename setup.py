@@ -57,7 +57,7 @@ EXTENSION_SOURCES = {
     "timing/heap.pyx": sources_of("heap"),
     "timing/kernel.pyx": [
         *sources_of("kernel"),
-        *(f"cext/sampler/{name}.c" for name in ("met_functions", "numbers")),
+        *(f"cext/sampler/{name}.c" for name in ("met_functions", "numbers", "schedule")),
     ],
     "timing/lines.pyx": sources_of("lines"),
     "timing/sampler.pyx": sources_of("sampler"),

@@ -12,13 +12,13 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from interpose import __version__
 from interpose.errors import ExperimentError
 from interpose.experiments.format.records import Overview, SiteRecord, StackRecord
-from interpose.experiments.maintenance.observed import Observed, Tables
+from interpose.experiments.maintenance.observed import Description, Observed, Tables
 from interpose.experiments.metadata import describe, names
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.kinds import EVERY, OF_KERNEL
@@ -26,9 +26,11 @@ from interpose.timing import kernel, shims
 
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
-FAILURES_AT_MOST = 100  # that are kept
+REASONS_AT_MOST = 20  # of failures, that are kept
 UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
+LONGEST_NAME_BYTES = 255  # of a file (NAME_MAX)
+FILES = ("events", "events.zst", "threads", "strings", "sites", "stacks", "overview")
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
 
 
@@ -55,12 +57,14 @@ class KernelView:
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
-        self.cost_ns = kernel.cost(wanted.has_stacks)
-        self.failures: list[str] = []
+        costs_ns = kernel.measured_costs(wanted.has_stacks)
+        self.description = Description(_head(wanted, costs_ns), _intrinsics())
+        self._failures: dict[tuple[str, str], _Failure] = {}  # by what could not be done, and why
         self._view = kernel.View(
-            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds)
+            wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), costs_ns
         )
         self._recorded: dict[int, _Recorded] = {}
+        self._unwritten: dict[int, _Recorded] = {}  # what has begun, or become another program, since the last look
         self._ended: list[_Recorded] = []  # founders; `close` may know their exit codes
         self._gone: set[int] = set()  # processes that had ended at the last check
         self._expected: str | None = None  # the experiment for the next child of ours
@@ -71,7 +75,8 @@ class KernelView:
         of the experiment if that cannot be written."""
         process = self._view.watch(pid)
         try:
-            self._recorded[pid] = _Recorded(self, process, directory, directory, "")
+            self._recorded[pid] = _Recorded(self, process, directory)
+            self._recorded[pid].write()
         except OSError as error:
             self._view.forget(process)
             raise OSError(error.errno, error.strerror, directory) from None
@@ -86,6 +91,11 @@ class KernelView:
         """Whether all processes have ended."""
         return not self._recorded and self._expected is None
 
+    @property
+    def failures(self) -> list[str]:
+        """What could not be recorded and why, a sentence for each reason."""
+        return [str(each) for each in self._failures.values()]
+
     def look(self, is_last: bool = False) -> None:
         """Process all perf records that have arrived."""
         self._view.look(is_last)
@@ -97,6 +107,9 @@ class KernelView:
                 self._continue(recorded, what)
             elif what == "end":
                 self._view.forget(process)
+        for recorded in self._unwritten.values():
+            self._try(recorded.pid, recorded.write)
+        self._unwritten.clear()
         if time.monotonic() > self._written_s + WRITES_EVERY_S:
             self._end_the_gone()
             self._write()
@@ -123,18 +136,19 @@ class KernelView:
         try:
             if parent is None:
                 self._expected = None
-                self._recorded[process.pid] = _Recorded(self, process, expected or "", expected or "", "")
+                recorded = _Recorded(self, process, expected or "")
             else:
-                self._recorded[process.pid] = parent.descendant(process)
+                recorded = parent.descendant(process)
+            self._recorded[process.pid] = self._unwritten[process.pid] = recorded
         except (OSError, ExperimentError) as error:
-            self._note_failure(process.pid, error)
+            self._note_error(process.pid, error)
 
     def _why_not(self, process: kernel.Watched) -> str:
         """Why a process must not be recorded; empty if it may be. The reason is added to the failures."""
         became = filter(None, (process.program, process.name))
         why = self.wanted.why_not(process.pid, list(dict.fromkeys(became)))
-        if why and len(self.failures) < FAILURES_AT_MOST:
-            self.failures.append(f"process {process.pid} is not recorded: {why}")
+        if why:
+            self._note_failure(process.pid, "recorded", why)
         return why
 
     def _continue(self, recorded: _Recorded, what: str) -> None:
@@ -142,10 +156,12 @@ class KernelView:
         if what == "end" or self._why_not(recorded.process):
             self._end(recorded)
         else:
-            self._try(recorded.pid, recorded.note_program)
+            recorded.note_program()
+            self._unwritten[recorded.pid] = recorded
 
     def _end(self, recorded: _Recorded) -> None:
         del self._recorded[recorded.pid]
+        self._unwritten.pop(recorded.pid, None)
         self._view.leave(recorded.process)
         self._try(recorded.pid, recorded.end)
         self._view.forget(recorded.process)
@@ -155,8 +171,8 @@ class KernelView:
             self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
-        """End the recording of processes that no longer exist and of which no record of the end came: it was lost."""
-        gone = {pid for pid in self._recorded if not os.path.exists(f"/proc/{pid}")}
+        """End the recording of processes that have ended and of which no record of the end came: it was lost."""
+        gone = {pid for pid in self._recorded if _has_ended(pid)}
         for pid in gone & self._gone:
             self._recorded[pid].is_gone = True
             self._view.note_gone(self._recorded[pid].process)
@@ -172,38 +188,80 @@ class KernelView:
         try:
             act()
         except (OSError, ExperimentError) as error:
-            self._note_failure(pid, error)
+            self._note_error(pid, error)
 
-    def _note_failure(self, pid: int, error: Exception) -> None:
+    def _note_error(self, pid: int, error: Exception) -> None:
         path = getattr(error, "filename", None)
-        why = getattr(error, "strerror", None) or error
-        if len(self.failures) < FAILURES_AT_MOST:
-            place = f"{path}: " if path else ""
-            self.failures.append(f"process {pid} is not recorded whole: {place}{why}")
+        why = str(getattr(error, "strerror", None) or error)
+        self._note_failure(pid, "recorded whole", why, f"{path}: " if path else "")
+
+    def _note_failure(self, pid: int, what: str, why: str, place: str = "") -> None:
+        if (what, why) not in self._failures and len(self._failures) >= REASONS_AT_MOST:
+            why, place = "other reasons", ""
+        failure = self._failures.setdefault((what, why), _Failure(what, f"{place}{why}", pid))
+        failure.pids.add(pid)
+
+
+@dataclass
+class _Failure:
+    """What could not be done, why, and of which processes; `why` has the path of the first one, `pid`."""
+
+    what: str
+    why: str
+    pid: int
+    pids: set[int] = field(default_factory=set)
+
+    def __str__(self) -> str:
+        others = len(self.pids) - 1
+        more = f" and {others:,} {'other' if others == 1 else 'others'} are" if others else " is"
+        return f"process {self.pid}{more} not {self.what}: {self.why}"
+
+
+@dataclass
+class _Lineage:
+    """The place of a process among the others of its experiment."""
+
+    name: str = ""
+    above: _Lineage | None = None
+    descendants: int = 0
+
+    def next_below(self) -> _Lineage:
+        """The place of the next process that this one started: below it or, where its name would be too long, below one
+        of those above."""
+        self.descendants += 1
+        made = _Lineage(f"{self.name}_c{self.descendants}", self)
+        is_too_long = len(f"{made.name}{names.SUFFIX}") > LONGEST_NAME_BYTES
+        return self.above.next_below() if is_too_long and self.above else made
 
 
 class _Recorded:
-    """A recorded process and its experiment. Raises OSError."""
+    """A recorded process and its experiment, in `directory`; a descendant's `lineage` is below `founder`. Nobody reads
+    the experiment before `write`. Raises OSError."""
 
-    def __init__(self, view: KernelView, process: kernel.Watched, directory: str, founder: str, lineage: str) -> None:
+    def __init__(
+        self,
+        view: KernelView,
+        process: kernel.Watched,
+        directory: str,
+        founder: str = "",
+        lineage: _Lineage | None = None,
+    ) -> None:
         self.process, self.pid = process, process.pid
-        self._view, self._founder, self._lineage = view, founder, lineage
-        self._descendants = 0
+        self._view, self._founder, self._lineage = view, founder or directory, lineage or _Lineage()
         self._has_said_status = False
         self._end_ns = 0
         self.is_gone = False  # it has ended, but the record of its end was lost
         self._tables = Tables()
         self._sizes = (0, 0, 0)  # of what was written
-        self._observed = Observed(directory, self._head(), self._about(), _intrinsics())
+        self._observed = Observed(directory, view.description, self._about(), founder)
         process.place(directory)
         self._sample(BEGINNING)
         self.note_program()
 
     def descendant(self, process: kernel.Watched) -> _Recorded:
         """A child process of this one, with its own experiment. Raises OSError."""
-        self._descendants += 1
-        lineage = f"{self._lineage}_c{self._descendants}"
-        directory = names.lineage_path(self._founder, lineage)
+        lineage = self._lineage.next_below()
+        directory = names.lineage_path(self._founder, lineage.name)
         names.make_like_above(directory)
         try:
             return _Recorded(self._view, process, directory, self._founder, lineage)
@@ -216,12 +274,11 @@ class _Recorded:
         path, redacted = self._path, self._view.wanted.redacted
         self._observed.name(redacted(path), redacted(self._cwd))
         self.process.begin_program(path)
-        self.write()
 
     @property
     def is_founder(self) -> bool:
         """Whether the process that started it is not recorded."""
-        return not self._lineage
+        return not self._lineage.name
 
     @property
     def _path(self) -> str:
@@ -288,6 +345,7 @@ class _Recorded:
         if returncode is not None and not self._has_said_status:
             how = {"status": returncode} if returncode >= 0 else {"signal": -returncode}
             self._observed.note("exit", time_ns=self._end_ns, **how)
+            self._observed.write(self._tables)
         self._observed.compress()
 
     def _sample(self, kind: int) -> None:
@@ -295,21 +353,6 @@ class _Recorded:
         values = dict.fromkeys(Overview._fields, 0) | {"kind": kind, "run_delay_ns": delay_ns, "cpu_ns": cpu_ns}
         values |= {"time_ns": begin_ns if kind == BEGINNING else end_ns, "status": self.process.status or 0}
         self._tables.overview.append(Overview(**values))
-
-    def _head(self) -> str:
-        call_ns, inside_ns = self._view.cost_ns
-        made: str = describe.head(
-            shims.format_version(),
-            shims.layout(),
-            version=__version__,
-            settings=self._view.wanted.settings,
-            clock=("kernel", "perf events", 0, 1e-9),
-            cost={"call_ns": call_ns, "inside_ns": inside_ns, "wait_above_ns": 0},
-            interposed=(describe.BY_KERNEL, ""),
-            arguments=None,
-            redacted=self._view.wanted.redacted,
-        )
-        return made
 
     @property
     def _cwd(self) -> str:
@@ -322,7 +365,34 @@ class _Recorded:
         begun_ns = self.process.times[0]
         time_ns = time.time_ns() - (time.monotonic_ns() - begun_ns)
         of_kernel = {"pid": self.pid, "ppid": self.process.parent, "start_ns": begun_ns, "time_ns": time_ns}
-        return {**of_kernel, "parent": "", "lineage": self._lineage}
+        return {**of_kernel, "parent": "", "lineage": self._lineage.name}
+
+
+def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
+    """The log up to the command, with the files that there are."""
+    types, *others = shims.layout()
+    made: str = describe.head(
+        shims.format_version(),
+        ([each for each in types if each[0] in FILES], *others),
+        version=__version__,
+        settings=wanted.settings,
+        clock=("kernel", "perf events", 0, 1e-9),
+        cost={"call_ns": costs_ns["call_ns"], "inside_ns": costs_ns["inside_ns"], "wait_above_ns": 0},
+        interposed=(describe.BY_KERNEL, ""),
+        arguments=None,
+        redacted=wanted.redacted,
+    )
+    return made
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether no thread of a process is left. Its number may remain until its parent has asked for the exit code."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
+        return state in (b"Z", b"X") and os.listdir(f"/proc/{pid}/task") == [str(pid)]
+    except OSError:
+        return True
 
 
 def _intrinsics() -> list[Intrinsic]:

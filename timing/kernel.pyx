@@ -23,7 +23,10 @@ cdef extern from "kernel/tracepoints.h" nogil:
     int tracepoints_find(tracepoints *)
 
 cdef extern from "kernel/note_cost.h" nogil:
-    int note_cost(tracepoints, c_bool, uint64_t *, uint64_t *)
+    struct note_costs:
+        uint64_t call_ns, inside_ns, switch_own_ns
+        int64_t switch_ns
+    int note_cost(tracepoints, c_bool, note_costs *)
 
 cdef extern from "kernel/kernel_view.h" nogil:
     const unsigned ERRORS
@@ -54,7 +57,7 @@ cdef extern from "kernel/kernel_view.h" nogil:
         kernel_stacks stacks
     struct kernel_view:
         pass
-    kernel_view *kernel_view_begin(tracepoints, c_bool, c_bool, uint32_t)
+    kernel_view *kernel_view_begin(tracepoints, c_bool, c_bool, uint32_t, note_costs)
     int kernel_view_watch(kernel_view *, int, watched_process **)
     int kernel_view_watch_child(kernel_view *)
     void kernel_view_look(kernel_view *, c_bool)
@@ -79,14 +82,13 @@ cdef tracepoints found_tracepoints() except *:
     return found
 
 
-def cost(c_bool has_stacks):
-    """What it costs a system call that does little to be recorded, and what of it is inside its own time, in nanoseconds; raises
-    OSError."""
-    cdef uint64_t call_ns = 0, inside_ns = 0
-    cdef int failed = note_cost(found_tracepoints(), has_stacks, &call_ns, &inside_ns)
+def measured_costs(c_bool has_stacks):
+    """What it costs a program to be recorded, in nanoseconds: the fields of `note_costs`. Raises OSError."""
+    cdef note_costs costs
+    cdef int failed = note_cost(found_tracepoints(), has_stacks, &costs)
     if failed:
         raise OSError(failed, os.strerror(failed))
-    return call_ns, inside_ns
+    return costs
 
 
 def system_calls(tuple kinds):
@@ -197,15 +199,15 @@ cdef class Watched:
 
 
 cdef class View:
-    """The kernel's view of processes; `follows` those that they start as well, and `has_stacks` of functions. Of the kinds `kinds`, a bit for each in the order of
-    all, calls are recorded. Raises OSError. For one thread."""
+    """The kernel's view of processes; `follows` those that they start as well, and `has_stacks` of functions. Of the kinds `kinds`, a
+    bit for each in the order of all, calls are recorded. `costs` are those that were measured. Raises OSError. For one thread."""
 
     cdef kernel_view *view
     cdef dict known
 
-    def __cinit__(self, c_bool follows, c_bool has_stacks, uint32_t kinds):
+    def __cinit__(self, c_bool follows, c_bool has_stacks, uint32_t kinds, note_costs costs):
         self.known = {}
-        self.view = kernel_view_begin(found_tracepoints(), follows, has_stacks, kinds)
+        self.view = kernel_view_begin(found_tracepoints(), follows, has_stacks, kinds, costs)
         if self.view == NULL:
             raise OSError(errno, os.strerror(errno))
 

@@ -38,7 +38,8 @@ static size_t bytes_of_ring(void)
     return bytes;
 }
 
-struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds)
+struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds,
+                                      struct note_costs costs)
 {
     struct kernel_view *view = calloc(1, sizeof *view);
     if (!view)
@@ -52,6 +53,7 @@ struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follo
     }
     view->written_ns = clock_ns(CLOCK_MONOTONIC);
     view->watched.kinds = kinds;
+    view->watched.costs = costs;
     view->watched.has_stacks = has_stacks;
     return view;
 }
@@ -174,7 +176,10 @@ static void write_now_and_then(struct kernel_view *view, uint64_t now)
 
 void kernel_view_look(struct kernel_view *view, bool is_last)
 {
-    write_now_and_then(view, clock_ns(CLOCK_MONOTONIC));
+    uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    write_now_and_then(view, now_ns);
+    watched_end_gone(&view->watched, view->rings.until_ns);
+    watched_ask_kernel(&view->watched, now_ns);
     rings_look(&view->rings, is_last);
 }
 

@@ -7,8 +7,9 @@
 struct kernel_view;
 
 /* Returns NULL with errno set if it fails. `follows`: also watch child processes. `has_stacks`: record the functions that led to
-   each call. `kinds`: the kinds to record, a bit for each. */
-struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds);
+   each call. `kinds`: the kinds to record, a bit for each. `costs`: of the notes, and of switches. */
+struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds,
+                                      struct note_costs costs);
 
 /* Watch a process with all its threads. Returns 0 or an errno. */
 int kernel_view_watch(struct kernel_view *view, pid_t pid, struct watched_process **process);

@@ -6,6 +6,11 @@
 #include "kernel/thread_clock.h"
 #include "kernel/watched_calls.h"
 
+enum {
+    ASKS_EVERY_NS = 100 * 1000, /* about one thread, on average: it takes a tenth of that */
+    SHORT_GAP_NS = 20 * 1000 * 1000,
+};
+
 /* --- processes and threads */
 
 struct watched_process *watched_process_of(const struct watched *watched, uint32_t pid)
@@ -67,6 +72,7 @@ struct watched_thread *watched_thread_begin(struct watched *watched, struct watc
     made->process = process;
     made->state = state;
     made->last_ns = time_ns;
+    made->switch_ns = watched->costs.switch_ns;
     made->in_call = made->found_in = NO_CALL;
     if (!keep_place(watched, made)) {
         free(made);
@@ -95,6 +101,7 @@ static void forget_thread(struct watched *watched, struct watched_thread *thread
 static void end_thread(struct watched *watched, struct watched_thread *thread)
 {
     struct kernel_files *files = &thread->process->files;
+    thread_pay_all(thread);
     call_end_with_thread(thread);
     thread->record.fields.end_ns = thread->last_ns;
     kernel_thread_write(files, thread->number, &thread->record);
@@ -115,6 +122,8 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     process->is_new = true;
     code_map_forget(&process->code);
     process_forget_descriptors(process, thread->record.open[0].start_ns);
+    if (!call_is_exec(thread))
+        watched_thread_was_there(thread); /* it is another one, which has taken over the number */
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -170,15 +179,15 @@ static enum wanted begin_another(struct watched *watched, const struct note *not
     return PLACE;
 }
 
-/* Nothing is known of it until its next note. Of one that has ended meanwhile nobody knows what it did since its last note:
-   that was its end. */
-static void lose_thread(struct watched *watched, struct watched_thread *thread)
+/* Nothing is known of it until its next note. One that has ended meanwhile may have none. */
+static void lose_thread(struct watched_thread *thread)
 {
+    bool is_there = thread_ask_kernel_after_loss(thread);
     call_drop(thread);
-    thread->state = UNSURE;
+    thread->state = is_there ? UNSURE : WAITS;
+    thread->is_cut = !is_there;
+    thread->gone_ns = is_there ? 0 : thread->asked.until_ns;
     thread->is_outside = false;
-    if (!thread_ask_kernel(thread))
-        end_thread(watched, thread);
 }
 
 /* Notes of anybody. */
@@ -191,11 +200,24 @@ static void lose(struct watched *watched, const struct note *note)
         process->has_lost = true;
         process->lost += lost;
         process_forget_descriptors(process, note->since_ns);
-        for (struct watched_thread *thread = process->threads, *next; thread; thread = next) {
-            next = thread->next;
-            lose_thread(watched, thread);
-        }
+        for (struct watched_thread *thread = process->threads; thread; thread = thread->next)
+            lose_thread(thread);
     }
+}
+
+static void end_gone(struct watched *watched, struct watched_process *process, uint64_t until_ns)
+{
+    for (struct watched_thread *thread = process->threads, *next; thread; thread = next) {
+        next = thread->next;
+        if (thread->gone_ns && thread->gone_ns < until_ns)
+            end_thread(watched, thread);
+    }
+}
+
+void watched_end_gone(struct watched *watched, uint64_t until_ns)
+{
+    for (struct watched_process *process = watched->processes; process; process = process->next)
+        end_gone(watched, process, until_ns);
 }
 
 static enum wanted end_of_thread(struct watched *watched, struct watched_thread *thread, struct watched_process **process)
@@ -206,6 +228,13 @@ static enum wanted end_of_thread(struct watched *watched, struct watched_thread 
         return NOTHING;
     (*process)->has_ended = true;
     return END;
+}
+
+/* Nobody knows what a thread did while notes were lost if it has ended meanwhile: then that time is left out, if it was long, and
+   what follows counts as of another thread. */
+static bool has_gap(const struct watched_thread *thread, const struct note *note)
+{
+    return thread->is_cut && note->time_ns > thread->last_ns + SHORT_GAP_NS;
 }
 
 static void begin_late(struct watched *watched, struct watched_process *process, const struct note *note)
@@ -228,8 +257,9 @@ static enum wanted find_late(struct watched *watched, const struct note *note, s
 static enum wanted take(struct watched *watched, struct watched_thread *thread, const struct note *note,
                         struct watched_process **process)
 {
+    thread->is_cut = false;
     call_resume_found(watched, thread, note->time_ns, note->kind == NOTE_ENTER);
-    thread_advance(thread, note->time_ns, note->kind == NOTE_IN);
+    thread_advance(watched, thread, note->time_ns, note->kind);
     switch (note->kind) {
     case NOTE_IN:
         thread->state = RUNS;
@@ -265,14 +295,28 @@ enum wanted watched_take(struct watched *watched, const struct note *note, struc
     if (note->kind == NOTE_BEGINS)
         return begin_another(watched, note, process);
     struct watched_thread *thread = thread_of(watched, note->tid);
-    if (!thread && note->kind == NOTE_ENDS)
-        return NOTHING;
+    bool is_apart = thread && has_gap(thread, note);
+    if (note->kind == NOTE_ENDS && (!thread || is_apart))
+        return thread ? end_of_thread(watched, thread, process) : NOTHING;
+    if (is_apart) {
+        end_thread(watched, thread);
+        thread = NULL;
+    }
     enum wanted wanted = thread ? NOTHING : find_late(watched, note, process);
     thread = thread ? thread : thread_of(watched, note->tid);
     if (!thread)
         return NOTHING;
     enum wanted then = take(watched, thread, note, process);
     return wanted ? wanted : then;
+}
+
+void watched_ask_kernel(struct watched *watched, uint64_t now_ns)
+{
+    uint64_t not_since_ns = now_ns - watched->asked * ASKS_EVERY_NS;
+    watched->asked = 0;
+    for (struct watched_process *process = watched->processes; process; process = process->next)
+        for (struct watched_thread *thread = process->threads; thread; thread = thread->next, watched->asked++)
+            thread_ask_kernel(thread, not_since_ns);
 }
 
 /* --- writing */
@@ -294,7 +338,8 @@ static void leave_threads(struct watched *watched, struct watched_process *proce
     while (process->threads) {
         struct watched_thread *thread = process->threads;
         call_resume_found(watched, thread, now_ns, false);
-        thread_advance(thread, now_ns, thread->state == UNSURE);
+        thread_advance(watched, thread, now_ns, 0);
+        thread_pay_all(thread);
         kernel_thread_write(&process->files, thread->number, &thread->record);
         if (thread->block)
             kernel_block_leave(&process->files, thread->block);
@@ -304,6 +349,7 @@ static void leave_threads(struct watched *watched, struct watched_process *proce
 
 void watched_leave(struct watched *watched, struct watched_process *process, uint64_t now_ns)
 {
+    end_gone(watched, process, now_ns);
     leave_threads(watched, process, now_ns);
     kernel_files_end(&process->files);
 }

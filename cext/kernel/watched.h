@@ -1,7 +1,7 @@
 /* The watched processes and their threads: turns notes (kernel/rings.h) into events.
 
-   A thread's CPU time is the time between being switched in and switched out. A thread in an unknown state counts as running until
-   a note says otherwise. If records were lost, the kernel's own count of the CPU time is used. */
+   A thread's CPU time is the time between being switched in and switched out, and what the switch itself cost. A thread in an unknown
+   state counts as running until a note says otherwise. If records were lost, the kernel's own count of the CPU time is used. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 #include "kernel/code_map.h"
 #include "kernel/kernel_files.h"
 #include "kernel/known_descriptors.h"
+#include "kernel/note_cost.h"
 #include "kernel/rings.h"
 #include "sampler/numbers.h"
 
@@ -17,17 +18,33 @@ enum thread_state { UNSURE, RUNS, READY, WAITS };
 
 enum { STATUS_UNKNOWN = -1, NO_CALL = -1 };
 
+/* What the kernel itself has counted of a thread, read between two instants. */
+struct kernel_counts {
+    uint64_t from_ns, until_ns, cpu_ns, run_delay_ns;
+    uint64_t slices; /* how often the thread got a processor */
+};
+
 struct watched_thread {
     struct watched_thread *next;
     uint32_t tid, number;
     struct watched_process *process;
     enum thread_state state;
     uint64_t last_ns, cpu_ns;
-    uint64_t cpu_before_ns;             /* the kernel's own count when watching started */
-    uint64_t corrected_ns, correct_ns;  /* use `correct_ns` as CPU time at `corrected_ns`; 0: never */
+    struct kernel_counts before; /* when watching started */
+    struct kernel_counts asked;  /* to be compared with ours at the next note after it, if `is_asked` */
+    bool is_asked, asked_after_loss;
+    bool is_before_estimated; /* `before` is not exact, as the thread ran */
+    bool has_lost;            /* notes were lost since the last comparison */
+    uint64_t slices;          /* how often it was noted to get a processor */
+    uint32_t switches;        /* the same, since the last comparison */
+    int64_t switch_ns;        /* what the kernel charges for one, on average */
+    int64_t owed_ns;          /* what it had charged beyond ours, or less if below 0; for the next switches to make good */
+    uint64_t own_in_call_ns;  /* the recording's part of the switches during the call in progress */
     int64_t in_call; /* the system call that it is in, or -1 */
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
+    uint64_t gone_ns; /* when it was found to have ended, if notes were lost before; 0 otherwise */
+    bool is_cut;      /* the same, and there was no note since those that were lost */
     bool is_recorded; /* it is of a kind that is */
     bool is_outside;  /* the end of its last call was seen, and no note has been lost since */
     uint64_t argument[ARGUMENTS]; /* of it */
@@ -68,10 +85,12 @@ enum wanted {
 
 struct watched {
     uint32_t kinds; /* that are recorded: a bit for each */
+    struct note_costs costs;
     bool has_stacks;
     struct watched_process *processes;
     struct numbers threads; /* their addresses in `thread`, from 1 on, by tid */
     struct watched_thread **thread;
+    uint64_t asked; /* how many threads there were when the kernel was last asked about them */
     uint32_t room, used;
 };
 
@@ -93,6 +112,12 @@ void watched_thread_was_there(struct watched_thread *thread);
 
 /* The thread was already waiting in the call that this note describes when watching started. */
 void watched_thread_found(struct watched_thread *thread, const struct note *note);
+
+/* All notes up to this instant were taken: end threads that had ended by then, and whose last notes were lost. */
+void watched_end_gone(struct watched *watched, uint64_t until_ns);
+
+/* Read what the kernel has counted of the threads. */
+void watched_ask_kernel(struct watched *watched, uint64_t now_ns);
 
 /* Write what is not written yet. */
 void watched_write(struct watched *watched);

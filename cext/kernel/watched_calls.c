@@ -96,6 +96,7 @@ static void begin_call(struct watched_thread *thread, const struct note *note, u
     };
     thread->in_call = note->number;
     thread->is_outside = false;
+    thread->own_in_call_ns = 0;
     memcpy(thread->argument, note->argument, sizeof thread->argument);
     thread->record.fields.depth = thread->is_recorded;
     thread->record.fields.made += thread->is_recorded;
@@ -123,7 +124,8 @@ static void end_call(struct watched_thread *thread, uint64_t bytes, uint32_t err
         call_drop(thread);
         return;
     }
-    uint64_t wall_ns = thread->last_ns - open->start_ns, cpu_ns = thread->cpu_ns - open->start_cpu_ns;
+    uint64_t wall_ns = thread->last_ns - open->start_ns - thread->own_in_call_ns;
+    uint64_t cpu_ns = thread->cpu_ns - open->start_cpu_ns - thread->own_in_call_ns;
     *event = (struct event){
         .start_ns = open->start_ns,
         .start_cpu_ns = open->start_cpu_ns,
@@ -183,6 +185,11 @@ void process_forget_descriptors(struct watched_process *process, uint64_t since_
 static bool ends_the_thread(const struct watched_process *process, int64_t number)
 {
     return !process->has_other_numbers && (number == SYS_exit || number == SYS_exit_group);
+}
+
+bool call_is_exec(const struct watched_thread *thread)
+{
+    return !thread->process->has_other_numbers && (thread->in_call == SYS_execve || thread->in_call == SYS_execveat);
 }
 
 static enum kind kind_of(const struct system_call *call, enum kind of_descriptor)

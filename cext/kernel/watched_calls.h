@@ -12,6 +12,9 @@ void call_leave(const struct watched *watched, struct watched_thread *thread, co
 /* Drop the call in progress: it becomes no event, and counts as dropped. */
 void call_drop(struct watched_thread *thread);
 
+/* Is the call in progress an exec? */
+bool call_is_exec(const struct watched_thread *thread);
+
 /* The thread has ended in the call in progress. */
 void call_end_with_thread(struct watched_thread *thread);
 

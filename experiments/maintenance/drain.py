@@ -6,6 +6,7 @@ is in one of the files, or in both with the same sequence. One process drains an
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -168,10 +169,10 @@ class Drain:
         end = os.fstat(self._into).st_size
         try:
             if os.pwrite(self._into, packed, end) < len(packed):
-                raise OSError("no room")
-        except OSError:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
             os.ftruncate(self._into, end)
-            raise
+            raise OSError(error.errno, error.strerror, os.path.join(self._directory, NAME)) from None
 
     def _open(self) -> None:
         path = os.path.join(self._directory, NAME)

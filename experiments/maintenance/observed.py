@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from interpose.experiments.format.records import Overview, SiteRecord, StackReco
 from interpose.experiments.format.written_tables import records_file, strings_file
 from interpose.experiments.maintenance.drain import Drain
 from interpose.experiments.metadata import describe, names
-from interpose.experiments.metadata.log import Log, read_log
+from interpose.experiments.metadata.log import parse_log
 from interpose.experiments.metadata.map import Intrinsic, map_document
 from interpose.experiments.model.files import Damages
 
@@ -31,56 +32,76 @@ class Tables:
     overview: list[Overview] = field(default_factory=list)
 
 
+_TITLE = re.compile(r' title="[^"]*"')
+
+
+class Description:
+    """What is the same in all experiments of a recording: the intrinsics, and `head`, the log up to the command as
+    `describe.head` makes it. `short_head` is for descendants: only their founder tells what fields mean. Raises
+    ExperimentError."""
+
+    def __init__(self, head: str, intrinsics: Iterable[Intrinsic]) -> None:
+        self.head, self.short_head = head, _TITLE.sub("", head)
+        self.map = map_document(intrinsics)
+        self.log = parse_log(f"{head}</experiment>".encode("utf-8", "replace"), names.LOG, Damages())
+
+
 class Observed:
-    """The experiment of a process, in an existing `directory`. `head` is the log up to the command, as `describe.head`
-    makes it; `process` has the attributes of the log's `process` element. Raises OSError."""
+    """The experiment of a process, in an existing `directory`. `process` has the attributes of the log's `process`
+    element; `founder` is the experiment of the founder of a descendant. Nothing but the map is written before `write`.
+    Raises OSError."""
 
     def __init__(
-        self, directory: str, head: str, process: Mapping[str, object], intrinsics: Iterable[Intrinsic]
+        self, directory: str, description: Description, process: Mapping[str, object], founder: str = ""
     ) -> None:
         self.directory = directory
+        self._head = description.short_head if founder else description.head
         self._identity = _identity_of(directory)
-        self._head = head
+        self._description = description
         self._command: list[str] = []
         self._events = [describe.element("process", 1, **process)]
-        self._replace(names.MAP, map_document(intrinsics))
-        self._write_log()
-        self._described: Log = read_log(os.path.join(directory, names.LOG), names.LOG, Damages())
+        self._written: dict[str, int] = {}  # by name, what each file has, as a hash
+        self._write_map(founder)
 
     def write(self, tables: Tables) -> None:
-        """Write all tables, replacing the files. Raises OSError."""
-        log = self._described
+        """Write the log and all tables, replacing files that have changed. Raises OSError."""
+        log = self._description.log
         assert log.head is not None
+        text = "\n".join([*self._command, *self._events, "</experiment>", ""])
+        self._replace(names.LOG, f"{self._head}{text}".encode("utf-8", "replace"))
         of_records: dict[str, list[Any]] = {"sites": tables.sites, "stacks": tables.stacks, "overview": tables.overview}
         self._replace("strings", strings_file(log.version, log.head, log.data["strings"], tables.strings))
         for name, records in of_records.items():
             self._replace(name, records_file(log.version, log.head, log.data[name], records))
 
     def name(self, executable: str, cwd: str) -> None:
-        """Write to the log which program the process runs now. Raises OSError."""
+        """Note which program the process runs now."""
         self._command = [describe.opening("command", 1, executable=executable, cwd=cwd), "  </command>"]
-        self._write_log()
 
     def note(self, kind: str, **attributes: object) -> None:
-        """Add an event of the run to the log. Raises OSError."""
+        """Add an event of the run to the log."""
         self._events.append(describe.element("event", 1, kind=kind, **attributes))
-        self._write_log()
 
     def compress(self) -> None:
         """Compress the events. Nobody may write them any longer. Raises OSError, ExperimentError."""
-        data = self._described.data
+        data = self._description.log.data
         drain = Drain(self.directory, os.path.basename(self.directory), data["events"], data["events.zst"])
         with drain:
             for waiting in [*drain.full(), *drain.rest()]:
                 drain.move(waiting, give=False)
             drain.empty()
 
-    def _write_log(self) -> None:
-        text = "\n".join([*self._command, *self._events, "</experiment>", ""])
-        self._replace(names.LOG, f"{self._head}{text}".encode("utf-8", "replace"))
+    def _write_map(self, founder: str) -> None:
+        """It is the founder's file, where files can have several names."""
+        try:
+            os.link(os.path.join(founder, names.MAP), os.path.join(self.directory, names.MAP), follow_symlinks=False)
+        except OSError:
+            self._replace(names.MAP, self._description.map)
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Replace a file atomically. A directory that has replaced ours is not touched."""
+        """Replace a file atomically, unless it has this already. A directory that has replaced ours is not touched."""
+        if self._written.get(name) == hash(data):
+            return
         if _identity_of(self.directory) != self._identity:
             raise FileNotFoundError(errno.ENOENT, "its experiment was removed", self.directory)
         path, mode = os.path.join(self.directory, name), names.file_mode(self.directory)
@@ -90,6 +111,7 @@ class Observed:
                 os.fchmod(file.fileno(), mode)
                 file.write(data)
             os.rename(f"{path}.new", path)
+            self._written[name] = hash(data)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(f"{path}.new")

@@ -85,6 +85,11 @@ class Log:
         return self.interposed.get("by") not in (OF_PROGRAMS, BY_KERNEL)
 
     @property
+    def has_all_system_calls(self) -> bool:
+        """Whether all kinds of system calls are recorded."""
+        return self.interposed.get("by") == BY_KERNEL and not self.settings.get("INTERPOSE_KINDS")
+
+    @property
     def trace_parent(self) -> tuple[str, str] | None:
         """The trace in which the process was started, and the span that started it, from TRACEPARENT: 32 and 16
         hexadecimal digits."""
@@ -146,6 +151,11 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
             data = file.read(LARGEST_XML_BYTES + 1)
     except OSError as error:
         raise ExperimentError(f"{place}: {error.strerror}") from error
+    return parse_log(data, place, damages)
+
+
+def parse_log(data: bytes, place: str, damages: Damages) -> Log:
+    """The same of the content of the file."""
     if (known := _with_known_descriptions(data)) is not None:
         return known
     log = _parsed(data, place, damages).log

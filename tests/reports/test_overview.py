@@ -218,6 +218,20 @@ def test_what_is_waited_for_a_processor_lies_where_the_cpu_time_does(tmp_path, d
     assert unseen_wait(accounts) == tuple(each * MS for each in told_ms)
 
 
+@pytest.mark.parametrize(("delay_ms", "told_ms"), [(100, (100, 300, 0, 0)), (750, (400, 0, 0, 350))])
+def test_it_lies_between_calls_where_all_system_calls_are_recorded(tmp_path, delay_ms, told_ms):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.log_events.append('<interposed by="tracepoints" why=""/>')
+    call = build.intrinsic("syscall.read", "file")
+    build.events([event(0, 700 * MS, 300 * MS, intrinsic=call)])
+    used = {"end_ns": START_NS + 1300 * MS, "end_cpu_ns": 500 * MS, "run_delay_ns": delay_ms * MS}
+    build.thread(**used, main=1, tid=812, recorded=1)
+    build.ended(1300 * MS, 500 * MS)
+    accounts = Analysis(Experiment(str(build.write()))).accounts
+
+    assert unseen_wait(accounts) == tuple(each * MS for each in told_ms)
+
+
 def test_calls_that_only_waited_for_a_processor_are_not_said_to_be_slow_first(tmp_path, interpose_here):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     write = build.intrinsic("os.write", "file")

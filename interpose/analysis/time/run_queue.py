@@ -33,7 +33,8 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
 
     The kernel says how long a thread waited for CPU, but not where. A preempted thread was computing, so the
     part of that time between calls is proportional to the CPU time there. It is at most the wait there, and at least
-    what exceeds all waits elsewhere. Waits in calls in progress are explained, because reports name these calls.
+    what exceeds all waits elsewhere. Where all system calls are recorded, a thread waits for little else between them.
+    Waits in calls in progress are explained, because reports name these calls.
     """
     waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
     return Unseen(*map(sum, zip(*waits, strict=True))) if waits else Unseen()
@@ -49,7 +50,9 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
     in_progress_ns, found = _in_progress_ns(account), {}
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
-        delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
+        delayed_ns = min(waited_ns - min(in_progress_ns.get(number, 0), waited_ns), delays.get(number, 0))
+        if not account.process.log.has_all_system_calls:
+            delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
         left_ns = waited_ns - delayed_ns
         open_ns = min(in_progress_ns.get(number, 0), left_ns)
         in_calls_ns = delay_in_calls(share, delayed_ns, delays.get(number, 0))

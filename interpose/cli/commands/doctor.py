@@ -115,7 +115,7 @@ def examine_system_calls() -> str:
     except ImportError as error:  # nothing is compiled for this Python
         return f"not possible: {error}"
     try:
-        call_ns, _ = kernel.cost(has_stacks=False)
+        call_ns = kernel.measured_costs(has_stacks=False)["call_ns"]
     except OSError as error:
         return f"not possible: {why_not_watched(error.errno or 0)}"
     return f"possible: interpose kernel; each call costs {call_ns} ns more"

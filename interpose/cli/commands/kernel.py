@@ -129,8 +129,10 @@ def _wanted(in_force: Settings, permitted: Permitted, has_stacks: bool) -> Wante
 
     off = {kind for kind, level in (in_force.kinds or {}).items() if level == levels.OFF}
     kinds = [kind for kind in EVERY if kind not in off | permitted.forbidden_kinds]
+    used = {setting.variable for setting in schema.SETTINGS if setting.name in USED}
+    texts = {variable: text for variable, text in in_force.texts.items() if variable in used}
     return Wanted(
-        settings={**in_force.texts, "INTERPOSE": "calls", "INTERPOSE_REDACT": "on" if in_force.redact else "off"},
+        settings={**texts, "INTERPOSE": "calls", "INTERPOSE_REDACT": "on" if in_force.redact else "off"},
         kinds=[kind for kind in kinds if kind != IDLE or "net" in kinds],
         follows=in_force.follow == "on",
         has_stacks=has_stacks,
@@ -181,12 +183,12 @@ class _Recording:
         return LOOK_EVERY_S
 
     def close(self, ended: child.Ended | None = None) -> None:
-        """Stop watching, write what is left, and print the first failures."""
+        """Stop watching, write what is left, and print what failed."""
         if self._is_closed:
             return
         self._is_closed = True
         self.view.close({ended.pid: ended.returncode} if ended else {})
-        for failure in self.view.failures[:3]:
+        for failure in self.view.failures:
             say(failure)
 
 
