@@ -76,7 +76,7 @@ GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
 # It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
 # passes through is in C files.
-QUICK = ["-Og"]
+QUICK = ["-O1"]
 # Except these: they read every event of an experiment, in steps that are best compiled into one.
 THOROUGH = ["-O3"]
 READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
