@@ -127,6 +127,16 @@ def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_
     assert [each for each in others if made.places[each][0].endswith(".py")] == []
 
 
+def test_what_nothing_of_a_start_names_is_left_out_and_so_are_annotations():
+    made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
+    names, begin, end = made.places["<start>"]
+    code = dict(zip(names, marshal.loads(made.code[begin:end]), strict=True))["interpose.experiments.metadata.names"]
+
+    assert {"create", "_make_numbered"} < {*code.co_names}
+    assert "age_as_copy" not in code.co_names
+    assert "str" not in code.co_names
+
+
 def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
     at_start, _, _ = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED).places["<start>"]
     names, _, _ = bundle.make_for_settings([*map(str, interpose.__path__)]).places["<start>"]
