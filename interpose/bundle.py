@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 FIRST = ("interpose.boot", "interpose.capture.attached")
 IMPORTED_BEFORE = ("interpose", "interpose.boot")
 START = "interpose.capture.session"
+COMPILED = "interpose.timing"  # the package of the compiled libraries
 SETTINGS = ("interpose.config.precedence", "interpose.config.project_file")
 DECLARING = "interpose.capture.interposed"
 # Its modules are imported by computed names.
@@ -86,7 +87,8 @@ def make_for_settings(directories: list[str], within: str = "") -> Bundle:
 
 
 def _names_for_start(directories: list[str]) -> list[str]:
-    return _in_order(START, directories, dict.fromkeys(IMPORTED_BEFORE, True))
+    known = dict.fromkeys(IMPORTED_BEFORE, True)
+    return [name for each in (START, COMPILED) for name in _in_order(each, directories, known)]
 
 
 def _in_one_piece(names: list[str], directories: list[str], within: str) -> Bundle:
