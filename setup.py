@@ -76,7 +76,7 @@ GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
 # It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
 # passes through is in C files.
-QUICK = ["-Og"]
+QUICK = ["-O1"]
 # Except these: they read every event of an experiment, in steps that are best compiled into one.
 THOROUGH = ["-O3"]
 READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
@@ -375,7 +375,7 @@ class BuildExt(build_ext):
 
 class BuildStartup(Command):
     """Puts the start-up files at the top of site-packages, in wheels and editable installs alike, and in wheels the
-    bundle of what the start of a recording imports."""
+    bundles of what the start of a recording imports."""
 
     user_options: ClassVar = []
     editable_mode = False
@@ -383,7 +383,10 @@ class BuildStartup(Command):
     # The second stands for the first from 3.18 on. From 3.15 on it would do so too, but has every start of Python
     # import what finds our function, recorded or not: more than all else that it does.
     FILES = SOURCES if sys.version_info >= (3, 18) else SOURCES[:1]
-    BUNDLE = os.path.join("interpose", runpy.run_path(os.path.join("interpose", "boot.py"))["BUNDLE"])
+    BUNDLES = tuple(
+        os.path.join("interpose", runpy.run_path(os.path.join("interpose", "boot.py"))[name])
+        for name in ("BUNDLE", "SETTINGS_BUNDLE")
+    )
 
     def initialize_options(self):
         self.build_lib = None
@@ -405,20 +408,25 @@ class BuildStartup(Command):
             elif os.path.exists(there):  # an earlier build's
                 os.remove(there)
         if not self.editable_mode:
-            self.write_bundle(os.path.join(self.build_lib, "interpose"))
+            self.write_bundles(os.path.join(self.build_lib, "interpose"))
 
-    def write_bundle(self, package):
-        make = runpy.run_path(os.path.join("interpose", "bundle.py"))["make_for_start"]
+    def write_bundles(self, package):
+        bundle = runpy.run_path(os.path.join("interpose", "bundle.py"))
         sys.path.insert(0, os.path.abspath(self.build_lib))  # the declarations are imported
         writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-        bundle = make([package], packed_fields(), within=f"{package}/")
+        made = (
+            bundle["make_for_start"]([package], packed_fields(), within=f"{package}/"),
+            bundle["make_for_settings"]([package], within=f"{package}/"),
+        )
         sys.path.pop(0)
         sys.dont_write_bytecode = writes
-        with open(os.path.join(self.build_lib, self.BUNDLE), "wb") as file:
-            file.write(bundle.as_file())
+        for name, each in zip(self.BUNDLES, made, strict=True):
+            with open(os.path.join(self.build_lib, name), "wb") as file:
+                file.write(each.as_file())
 
     def get_outputs(self):
-        return [] if self.editable_mode else [os.path.join(self.build_lib, file) for file in (*self.FILES, self.BUNDLE)]
+        made = () if self.editable_mode else (*self.FILES, *self.BUNDLES)
+        return [os.path.join(self.build_lib, file) for file in made]
 
     def get_output_mapping(self):
         return {}

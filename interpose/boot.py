@@ -5,6 +5,7 @@ import os
 import sys
 
 _done = False
+_begins = False
 lines: "Callable[[bool, str], AbstractContextManager[object]] | None" = None  # the switch of line trace, where recorded
 control: "ModuleType | None" = None  # interpose.timing.shims, to control the recording by, where there is one
 TYPE_CHECKING = False
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-BUNDLE = "startup.bundle"  # in an installed package, made by interpose/bundle.py
+# In an installed package, made by interpose/bundle.py: what every start imports, and what it does if something is set.
+BUNDLE = "startup.bundle"
+SETTINGS_BUNDLE = "settings.bundle"
 
 
 class Finder:
@@ -68,10 +71,9 @@ class Finder:
             for name, code in zip(names, codes, strict=True):
                 sys.modules["_imp"]._fix_co_filename(code, self._within + self._places[name][0])
                 exec(code, vars(sys.modules[name]))
-            begin, end = self._places.get("<declared>", (0, 0))
-            if end:
-                declared = sys.modules["marshal"].loads(self._content[begin:end])
-                vars(sys.modules["interpose.capture.interposed"])["PACKED"] = declared
+            begin, end = self._places.get("<packed>", (0, 0))
+            for name, ready in (sys.modules["marshal"].loads(self._content[begin:end]) if end else {}).items():
+                vars(sys.modules[name])["PACKED"] = ready
         except Exception:
             for name in names:
                 sys.modules.pop(name, None)
@@ -91,11 +93,11 @@ class Finder:
         setattr(sys.modules[package], last, module)
 
 
-def open_bundle(directory):
+def open_bundle(directory, name=BUNDLE):
     """A finder for the modules of the package in this directory. It finds none without a bundle, as in a checkout, or
     with a damaged one: they are then read from their files."""
     try:
-        with open(f"{directory}/{BUNDLE}", "rb", 0) as file:
+        with open(f"{directory}/{name}", "rb", 0) as file:
             content = file.read()
         places = sys.modules["marshal"].loads(content[int.from_bytes(content[-8:], "little") :])
         return Finder(places, memoryview(content), f"{directory}/")
@@ -103,9 +105,15 @@ def open_bundle(directory):
         return Finder({}, b"")
 
 
+def load_settings():
+    """Execute what knows the meaning of settings, in one piece, if a recording begins and the bundle has it."""
+    if _begins:
+        open_bundle(__file__.rpartition("/")[0], SETTINGS_BUNDLE).load_start()
+
+
 def boot():
     """Begin recording if the environment says so. Never raises; the start-up file may run twice."""
-    global _done
+    global _begins, _done
     if _done or os.environ.get("INTERPOSE", "0") in ("", "0"):
         return
     _done = True
@@ -115,6 +123,7 @@ def boot():
     collects = gc.isenabled()
     gc.disable()  # nothing that is made here can be let go of before the end
     found = None
+    _begins = True
     try:
         found = open_bundle(__file__.rpartition("/")[0])
         sys.meta_path.insert(0, found)
@@ -125,6 +134,7 @@ def boot():
     except Exception:
         pass
     finally:
+        _begins = False
         if found in sys.meta_path:
             sys.meta_path.remove(found)
             found.close()

@@ -18,7 +18,11 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 FIRST = ("interpose.boot", "interpose.capture.attached")
+IMPORTED_BEFORE = ("interpose", "interpose.boot")
 START = "interpose.capture.session"
+COMPILED = "interpose.timing"  # the package of the compiled libraries
+SETTINGS = ("interpose.config.precedence", "interpose.config.project_file")
+DECLARING = "interpose.capture.interposed"
 # Its modules are imported by computed names.
 DECLARED = "interpose.instrumentation.system_library"
 WITHOUT_DOCSTRINGS = 2  # as in `python -OO`
@@ -39,8 +43,8 @@ class Bundle(NamedTuple):
     """Where each module's code is in the whole `code`: by name the file, the directories of submodules or None, the
     begin and the end; the end is 0 for a compiled library, and for a module of `<start>`, which has what every start
     imports: the names in the order in which they can be executed, and the position of the codes of all, as one tuple.
-    `<declared>` has the position of what the system library declares at once (`packed`). The empty name has the type of
-    the code."""
+    `<packed>` has the position of what these modules find ready: by module, its `PACKED`. The empty name has the type
+    of the code."""
 
     places: dict[str, object]
     code: bytes
@@ -62,18 +66,37 @@ def make(directories: list[str], within: str = "") -> Bundle:
 
 
 def make_for_start(directories: list[str], fields: tuple[str, ...], within: str = "") -> Bundle:
-    """One piece for everything that every start imports, what the system library declares, and where the compiled
-    libraries are. Others are read from their files. The package in the directories must be the one that is imported.
-    `fields` are what timing/intrinsics.pxi reads of a declaration."""
-    names = [name for name in _in_order(START, directories) if name not in ("interpose", "interpose.boot")]
+    """One piece for everything that every start imports, what it finds ready, and where the compiled libraries are.
+    Others are read from their files. The package in the directories must be the one that is imported. `fields` are what
+    timing/intrinsics.pxi reads of a declaration."""
+    from interpose.config import in_force
+
     found = _sources(directories)
-    codes = [_compiled(found[name].file, found[name].file.removeprefix(within), WITHOUT_DOCSTRINGS) for name in names]
-    code = marshal.dumps(tuple(codes))
+    made = _in_one_piece(_names_for_start(directories), directories, within)
+    made.places.update({name: _place(each, within) for name, each in found.items() if not each.is_python})
+    ready = marshal.dumps({DECLARING: packed(fields), in_force.__name__: in_force.usual()})
+    made.places["<packed>"] = (len(made.code), len(made.code) + len(ready))
+    return Bundle(made.places, made.code + ready)
+
+
+def make_for_settings(directories: list[str], within: str = "") -> Bundle:
+    """One piece for what a start imports besides where something is set."""
+    known = dict.fromkeys([*IMPORTED_BEFORE, *_names_for_start(directories)], True)
+    names = [name for each in SETTINGS for name in _in_order(each, directories, known)]
+    return _in_one_piece(names, directories, within)
+
+
+def _names_for_start(directories: list[str]) -> list[str]:
+    known = dict.fromkeys(IMPORTED_BEFORE, True)
+    return [name for each in (START, COMPILED) for name in _in_order(each, directories, known)]
+
+
+def _in_one_piece(names: list[str], directories: list[str], within: str) -> Bundle:
+    found = _sources(directories)
+    used = {name for each in found.values() if each.is_python for name in _identifiers(ast.parse(_text(each.file)))}
+    code = marshal.dumps(tuple([_lean_code(found[name], within, used) for name in names]))
     places: dict[str, object] = {"": MAGIC_NUMBER, "<start>": (tuple(names), 0, len(code))}
-    places.update({name: _place(found[name], within) for name in found if name in names or not found[name].is_python})
-    declared = marshal.dumps(packed(fields))
-    places["<declared>"] = (len(code), len(code) + len(declared))
-    return Bundle(places, code + declared)
+    return Bundle(places | {name: _place(found[name], within) for name in names}, code)
 
 
 def packed(fields: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
@@ -117,8 +140,58 @@ def _imported_at_once(tree: ast.Module) -> Iterator[str]:
             yield from _named(node)
 
 
-def _compiled(path: str, shown: str, optimize: int = -1) -> CodeType:
-    return compile(_text(path), shown, "exec", dont_inherit=True, optimize=optimize)
+def _compiled(path: str, shown: str) -> CodeType:
+    return compile(_text(path), shown, "exec", dont_inherit=True)
+
+
+def _lean_code(source: Source, within: str, used: set[str]) -> CodeType:
+    """The code of a module without what a start does not need."""
+    lean = ast.fix_missing_locations(_Lean(used).visit(ast.parse(_text(source.file))))
+    return compile(lean, source.file.removeprefix(within), "exec", dont_inherit=True, optimize=WITHOUT_DOCSTRINGS)
+
+
+class _Lean(ast.NodeTransformer):
+    """Leaves out annotations, what only they need, and functions and classes of the module that nobody names."""
+
+    def __init__(self, used: set[str]) -> None:
+        self._used = used
+
+    def visit_Module(self, node: ast.Module) -> ast.AST:
+        node.body = [each for each in node.body if self._is_needed(each)]
+        return self.generic_visit(node)
+
+    def _is_needed(self, node: ast.stmt) -> bool:
+        return not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name in self._used
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" else node
+
+
+def _identifiers(tree: ast.AST) -> Iterator[str]:
+    """The names that a module uses, or has in texts, for `getattr`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield node.name
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def _text(path: str) -> str:

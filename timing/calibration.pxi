@@ -3,6 +3,7 @@
 cdef enum:
     # Some clocks ask the kernel for each reading, so not many are made at a start.
     TIMED = 24
+    TIMED_IN_KERNEL = 6
     ROUNDS = 6
 
 cdef uint64_t time_a_free_lock(PyThread_type_lock lock) noexcept:
@@ -35,23 +36,23 @@ cdef uint64_t least_wall(c_block *block, uint32_t first):
     return least
 
 
-cdef uint64_t time_calls(c_thread *thread, pair_function stub, PyObject *about):
-    """Mean time of a call of nothing through a stub, with `about` as its argument, in nanoseconds."""
+cdef uint64_t time_calls(c_thread *thread, pair_function stub, PyObject *about, int count):
+    """Mean time of so many calls of nothing through a stub, with `about` as their argument, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
-    for index in range(TIMED):
+    for index in range(count):
         stub(NULL, about)
     end = clock_read(&thread.clock)
-    return (end.wall_ns - begin.wall_ns) // TIMED
+    return (end.wall_ns - begin.wall_ns) // count
 
 
-cdef uint64_t least_time_of_calls(c_thread *thread, c_thread_mark mark, pair_function stub, PyObject *about):
+cdef uint64_t least_time_of_calls(c_thread *thread, c_thread_mark mark, pair_function stub, PyObject *about, int count):
     """The least of several such means. Each round's events go where those of the round before were: a program that has run for
     a while gets its memory back in the same way."""
     least_ns = 1 << 60
     for _ in range(ROUNDS):
         thread_rewind(thread, mark)
-        least_ns = min(least_ns, time_calls(thread, stub, about))
+        least_ns = min(least_ns, time_calls(thread, stub, about, count))
     return least_ns
 
 
@@ -78,8 +79,8 @@ cdef uint64_t cost_of_a_path(c_thread *thread, c_thread_mark mark, slot *plain, 
     plain.detail = DETAIL_path
     plain.shape = SHAPE_ONE
     stub(NULL, <PyObject *>path)
-    recorded_ns = least_time_of_calls(thread, mark, stub, <PyObject *>path)
-    plain_ns = least_time_of_calls(thread, mark, look_at_root, <PyObject *>path)
+    recorded_ns = least_time_of_calls(thread, mark, stub, <PyObject *>path, TIMED_IN_KERNEL)
+    plain_ns = least_time_of_calls(thread, mark, look_at_root, <PyObject *>path, TIMED_IN_KERNEL)
     plain.detail = plain.shape = 0
     plain.real = <void *>do_nothing
     return max(recorded_ns, plain_ns) - plain_ns
@@ -96,7 +97,7 @@ def calibrate():
     slot.real = <void *>do_nothing
     slot_is_fit(slot)
     stub(NULL, <PyObject *>None)
-    call_ns = least_time_of_calls(thread, mark, stub, <PyObject *>None)
+    call_ns = least_time_of_calls(thread, mark, stub, <PyObject *>None, TIMED)
     read_ns = min([time_readings(thread) for _ in range(ROUNDS)])
     inside_ns = min(least_wall(thread.block, mark.used), call_ns) if thread.block != NULL else read_ns
     path_ns = min(cost_of_a_path(thread, mark, slot, stub), 3 * call_ns)

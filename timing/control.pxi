@@ -32,9 +32,12 @@ cdef bint know_for_filter(Declared intrinsic) except False:
     """Its calls are known to the filter, by kind; waiting for work is of the first of its kinds."""
     cdef uint32_t number = intrinsic.number
     cdef list kinds = intrinsic.kinds
-    name = (intrinsic.name + intrinsic.suffix).encode("utf-8", "replace")
+    cdef str name = intrinsic.name + intrinsic.suffix
+    cdef str kind
+    if not name.isascii():
+        name = name.encode("utf-8", "replace").decode()
     for kind in kinds:
-        filter_know(number, name, (kinds[0] if kind == "idle" else kind).encode())
+        filter_know(number, PyUnicode_AsUTF8(name), PyUnicode_AsUTF8(kinds[0] if kind == "idle" else kind))
         number += 1
     return True
 

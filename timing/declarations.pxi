@@ -2,7 +2,11 @@
 
 cdef bint declare(Declared intrinsic) except False:
     """Note it under its module."""
-    _declared.setdefault(intrinsic.module, []).append(intrinsic)
+    cdef list known = _declared.get(intrinsic.module)
+    if known is None:
+        _declared[intrinsic.module] = [intrinsic]
+    else:
+        known.append(intrinsic)
     return True
 
 
@@ -56,9 +60,10 @@ cdef bint expand(str name, object module) except False:
     return True
 
 
-cdef object number_after(Declared intrinsic):
+cdef uint32_t number_after(Declared intrinsic) except 0:
     cdef Declared last = intrinsic.others[-1] if intrinsic.others else intrinsic
-    return last.number + max(1, len(last.kinds))
+    cdef list kinds = last.kinds
+    return <uint32_t>last.number + max(1, <uint32_t>len(kinds))
 
 
 def called_by_wrapt(intrinsic, function=None):

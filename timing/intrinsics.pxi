@@ -39,9 +39,12 @@ PACKED = (
 )
 
 
+@boundscheck(False)
+@wraparound(False)
 cdef list unpacked(tuple packed):
     """The declarations that interpose/bundle.py packed: names of fields, values, and for each field of each declaration
-    the number of its value. Raises ValueError if they are of another version."""
+    the number of its value. They come from the file that the code comes from, so the numbers are right. Raises ValueError
+    if they are of another version."""
     cdef tuple values = packed[1]
     cdef bytes numbers = packed[2]
     cdef const uint16_t *at = <const uint16_t *><const char *>numbers
@@ -65,6 +68,10 @@ cdef list unpacked(tuple packed):
     return found
 
 
+cdef bint is_packed(object intrinsics):
+    return type(intrinsics) is tuple
+
+
 cdef list declarations(object intrinsics):
     """The intrinsics as they were given, packed or as a list."""
-    return unpacked(intrinsics) if type(intrinsics) is tuple else [as_declared(each) for each in intrinsics]
+    return unpacked(intrinsics) if is_packed(intrinsics) else [as_declared(each) for each in intrinsics]

@@ -38,6 +38,6 @@ cdef uint64_t calibrate_counted() except? 0:
     slot.lowered = 1
     slot_is_fit(slot)
     stub(NULL, <PyObject *>None)
-    counted_ns = min([time_calls(thread, stub, <PyObject *>None) for _ in range(8)]) if thread != NULL else 1
+    counted_ns = min([time_calls(thread, stub, <PyObject *>None, TIMED) for _ in range(8)]) if thread != NULL else 1
     slot.taken = 0
     return max(counted_ns, 1)

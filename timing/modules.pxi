@@ -27,34 +27,49 @@ cdef bint is_always_recorded(Declared intrinsic) except? True:
     return EFFECT_fork <= effect < EFFECT_serve
 
 
+cdef str digits_of(uint32_t number):
+    # To format a number in Python runs the handlers of signals that have come; this does not.
+    cdef char digits[12]
+    cdef int first = sizeof(digits)
+    while first == sizeof(digits) or number > 0:
+        first -= 1
+        digits[first] = ord('0') + number % 10
+        number //= 10
+    return PyUnicode_FromStringAndSize(digits + first, sizeof(digits) - first)
+
+
 cdef str map_entry(Declared intrinsic, str by, str why):
-    # To format a number runs the handlers of signals that have come; this does not.
-    cdef str number = PyUnicode_FromFormat("%u", <unsigned>intrinsic.number)
     cdef list kinds = intrinsic.kinds
     cdef str place = intrinsic.place
-    return "".join([
-        '  <intrinsic number="', number, '"',
-        attribute("name", intrinsic.name + intrinsic.suffix),
-        attribute("kind", kinds[0]) if kinds else ' kind=""',
-        attribute("kinds", " ".join(kinds)) if len(kinds) > 1 else "",
-        ' moves="rows"' if intrinsic.bytes in ("row", "rows") else "",
-        attribute("library", intrinsic.library),
-        ' by="', by, '" installed="', "0" if why else "1", '"',
-        attribute("why", why),
-        attribute("passes_on", intrinsic.passes_on),
-        attribute("place", place),
-        attribute("target", intrinsic.target) if place else "",
-        attribute("transaction", intrinsic.transaction),
-        attribute("terminal", intrinsic.terminal),
-        ' sampled="1"' if intrinsic.sampled else "",
-        ' always="1"' if is_always_recorded(intrinsic) else "",
-        "/>\n",
-    ])
+    cdef list entry = ['  <intrinsic number="', digits_of(intrinsic.number), '"']
+    add_attribute(entry, ' name="', intrinsic.name + intrinsic.suffix)
+    entry += [' kind="', escape(kinds[0]) if kinds else "", '"']
+    if len(kinds) > 1:
+        add_attribute(entry, ' kinds="', " ".join(kinds))
+    if intrinsic.bytes in ("row", "rows"):
+        entry.append(' moves="rows"')
+    add_attribute(entry, ' library="', intrinsic.library)
+    entry += [' by="', by, '" installed="', "0" if why else "1", '"']
+    add_attribute(entry, ' why="', why)
+    add_attribute(entry, ' passes_on="', intrinsic.passes_on)
+    add_attribute(entry, ' place="', place)
+    if place:
+        add_attribute(entry, ' target="', intrinsic.target)
+    add_attribute(entry, ' transaction="', intrinsic.transaction)
+    add_attribute(entry, ' terminal="', intrinsic.terminal)
+    if intrinsic.sampled:
+        entry.append(' sampled="1"')
+    if is_always_recorded(intrinsic):
+        entry.append(' always="1"')
+    entry.append("/>\n")
+    return "".join(entry)
 
 
-cdef str attribute(str name, str text):
-    """As it stands in an element; nothing without a text."""
-    return f' {name}="{escape(text)}"' if text else ""
+cdef bint add_attribute(list entry, str begin, str text) except False:
+    """Add it to the pieces of an element; nothing without a text."""
+    if text:
+        entry += [begin, escape(text), '"']
+    return True
 
 
 cdef str interpose_intrinsic(object module, Declared intrinsic):
@@ -308,7 +323,7 @@ cdef bint rehash(list replaced) except False:
 
 cdef int keep_holder(PyObject *object, void *wanted) noexcept:
     """Put it into the second of `wanted`, a list, where it holds a function of the first, definitions."""
-    if type(<object>object) is set or type(<object>object) is dict:
+    if has_other_than_texts(object):
         keep_if_holder(<object>object, <tuple>wanted)
     return True
 
@@ -322,13 +337,8 @@ cdef void keep_if_holder(object holder, tuple wanted) noexcept:
 
 
 cdef bint has_function(object holder, set definitions) except -1:
-    cdef Py_ssize_t place = 0
-    cdef PyObject *first = NULL
-    if type(holder) is dict:
-        if not PyDict_Next(holder, &place, &first, NULL) or type(<object>first) is str:
-            return False  # names, as nearly everywhere
-    elif not holder or type(next(iter(holder))) is str:
-        return False
+    if type(next(iter(holder))) is str:
+        return False  # names, as nearly everywhere
     for key in holder:
         if type(key) is builtin_function and <size_t>definition_of(key) in definitions:
             return True

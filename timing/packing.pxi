@@ -1,25 +1,14 @@
 # How records are packed, for the experiment to say it.
 
-cdef list fields_of(const c_field *fields):
-    cdef list found = []
-    while fields != NULL and fields.name != NULL:
-        found.append((fields.name.decode(), fields.type.decode(), fields.offset, fields.title.decode()))
-        fields += 1
-    return found
-
-
 def layout():
-    """How each type of data is packed: [(name, record bytes, head bytes, block bytes, [field])], the fields of a file's
-    head, of the control page, of a block's head by the type of data, and of an entry in the table of calls in progress;
-    a field is (name, type, offset, title)."""
-    cdef const c_data_type *described = data_types
-    types = []
-    while described.name != NULL:
-        types.append((described.name.decode(), described.record_bytes, described.head_bytes, described.block_bytes,
-                      fields_of(described.fields)))
-        described += 1
-    heads = {"events": fields_of(block_head_fields), "events.zst": fields_of(compressed_fields)}
-    return types, fields_of(file_head_fields), fields_of(control_fields), heads, fields_of(open_call_fields)
+    """How each type of data is packed: the elements of log.xml."""
+    cdef char *text = <char *>malloc(LAYOUT_BYTES)
+    if text == NULL:
+        raise MemoryError
+    try:
+        return text[:layout_write(text)].decode()
+    finally:
+        free(text)
 
 
 def interpreter_layout():

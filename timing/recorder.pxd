@@ -5,23 +5,6 @@ from libc.stdint cimport uint32_t, uint64_t
 from interpose.timing.clock cimport c_clock, clock_kind, reading
 
 cdef extern from "core/fields.h":
-    struct c_field "field":
-        const char *name
-        const char *type
-        unsigned offset
-        const char *title
-    struct c_data_type "data_type":
-        const char *name
-        const c_field *fields
-        unsigned record_bytes
-        unsigned head_bytes
-        unsigned block_bytes
-    const c_data_type data_types[]
-    const c_field block_head_fields[]
-    const c_field compressed_fields[]
-    const c_field file_head_fields[]
-    const c_field control_fields[]
-    const c_field open_call_fields[]
     enum:
         FORMAT_VERSION
     struct c_thread_fields "thread_fields":
@@ -32,6 +15,11 @@ cdef extern from "core/fields.h":
         uint32_t used
     struct c_event "event":
         uint64_t wall_ns
+
+cdef extern from "core/layout_text.h":
+    enum:
+        LAYOUT_BYTES
+    size_t layout_write(char *)
 
 cdef extern from "core/monitor.h":
     void monitor_prepare(const char *, const char *)

@@ -17,20 +17,14 @@ from interpose.timing.clock cimport (
 )
 from interpose.timing.recorder cimport (
     FORMAT_VERSION,
-    block_head_fields,
-    compressed_fields,
     c_block,
-    c_data_type,
-    c_field,
     c_thread,
-    data_types,
-    control_fields,
-    file_head_fields,
     governor_settings,
+    LAYOUT_BYTES,
+    layout_write,
     level,
     monitor_begin_sampling,
     monitor_prepare,
-    open_call_fields,
     own_begin,
     own_end,
     recorder_begin,
@@ -546,6 +540,7 @@ cdef extern from "hooks/python_functions.h":
 
 cdef extern from "cpython/gc_objects.h":
     void visit_tracked(int (*)(PyObject *, void *) noexcept, void *)
+    bint has_other_than_texts(PyObject *)
 
 cdef extern from "hooks/wrapper.h":
     int wrapper_begin(object) except -1
@@ -571,8 +566,7 @@ cdef extern from "Python.h":
     PyObject *PyErr_Occurred()
     void PyErr_SetObject(object, object)
     void Py_DECREF(object)
-    object PyUnicode_FromFormat(const char *, ...)
-    int PyDict_Next(object, Py_ssize_t *, PyObject **, PyObject **)
+    object PyUnicode_FromStringAndSize(const char *, Py_ssize_t)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     void PyType_Modified(PyTypeObject *)

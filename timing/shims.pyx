@@ -7,7 +7,7 @@ cext/hooks/hot_path.c and cext/core/spans.h do the rest. No Python object and no
 This file is the session; the files that it includes have one job each.
 """
 
-from cython cimport freelist, no_gc
+from cython cimport boundscheck, freelist, no_gc, wraparound
 
 import os
 from _weakref import ref
@@ -31,7 +31,7 @@ cdef bint _forks_are_told = False
 cdef str NO_SUCH_INIT = "CPython calls such an __init__ directly, past what stands in its place"
 cdef str NO_AWAITS = "awaits: not yet in a free-threaded interpreter"
 cdef Py_ssize_t NOTE_LETTERS = 60  # notes must fit whatever characters they have
-cdef object _next_number = 1  # of what patterns are found to stand for
+cdef uint32_t _next_number = 1  # of what patterns are found to stand for
 cdef reading _starting  # when the recording's own beginning began; its end is that of `interpose`
 
 
@@ -178,7 +178,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     for intrinsic in found:
         declare(intrinsic)
         _next_number = max(_next_number, number_after(intrinsic))
-    libraries_begin(found, modules, catch_all)
+    libraries_begin([] if is_packed(intrinsics) else found, modules, catch_all)  # what is packed has no wrappers
     look_at_locks(modules)
     _modules = modules
     write_last(&_modules_seen, 0)

@@ -3,8 +3,18 @@
 #include "core/clock.h"
 
 #include <errno.h>
+#include <sys/prctl.h>
 
 #include "core/clock_witness.h"
+
+/* The kernel may end the thread's sleeps so much later, usually by 50 microseconds; returns how much it was. */
+static int sleep_exactly(int slack_ns)
+{
+    int before_ns = prctl(PR_GET_TIMERSLACK);
+    if (before_ns > 0 && slack_ns > 0)
+        prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns);
+    return before_ns;
+}
 
 /* The mark must be gone after a sleep in a system call. A short one may end before the thread has left its
    processor, for example if a hypervisor takes that away; so the sleep must have been counted as a switch, or be a
@@ -14,12 +24,14 @@ static bool tells_a_switch(struct clock *clock)
     struct timespec sleep = {0, 1};
     const long longest_ns = 2 * 1000 * 1000;
     uint64_t before;
+    int slack_ns = sleep_exactly(1);
     do {
         sleep.tv_nsec *= 8;
         clock_sync(clock);
         before = witness_switches();
         nanosleep(&sleep, NULL);
     } while (witness_switches() == before && sleep.tv_nsec < longest_ns);
+    sleep_exactly(slack_ns);
     return *clock->word != clock->mark;
 }
 

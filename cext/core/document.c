@@ -16,11 +16,17 @@
 
 enum { LOCK_NS = 50000000 };
 
-static int write_whole(int opened, const struct iovec *pieces, int count)
+static size_t bytes_of(const struct iovec *pieces, int count)
 {
     size_t bytes = 0;
     for (int index = 0; index < count; index++)
         bytes += pieces[index].iov_len;
+    return bytes;
+}
+
+static int write_whole(int opened, const struct iovec *pieces, int count)
+{
+    size_t bytes = bytes_of(pieces, count);
     if (!file_within_limit(bytes))
         return EFBIG;
     ssize_t done = writev(opened, pieces, count);
@@ -29,16 +35,25 @@ static int write_whole(int opened, const struct iovec *pieces, int count)
     return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
 }
 
+/* Before anything is written: a file that has no blocks yet would be written out to the disk when it replaces another
+   (ext4). Without the reserved space there may be room all the same. */
+static void reserve_space(int opened, const struct iovec *pieces, int count, size_t more)
+{
+    if (more)
+        (void)!fallocate(opened, FALLOC_FL_KEEP_SIZE, 0, (off_t)(bytes_of(pieces, count) + more));
+}
+
 /* Under another name, which it has until it is whole. */
 static int write_anew(const char *path, const struct iovec *pieces, int count, size_t more)
 {
     int opened = file_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (opened < 0)
         return errno;
-    int failed = file_give_mode(opened) ? errno : write_whole(opened, pieces, count);
-    off_t end = failed || !more ? -1 : lseek(opened, 0, SEEK_END);
-    if (end >= 0)
-        (void)!fallocate(opened, FALLOC_FL_KEEP_SIZE, end, (off_t)more); /* without it there may be room all the same */
+    int failed = file_give_mode(opened) ? errno : 0;
+    if (!failed) {
+        reserve_space(opened, pieces, count, more);
+        failed = write_whole(opened, pieces, count);
+    }
     close(opened);
     return failed;
 }
@@ -65,9 +80,7 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
     if (opened < 0)
         return errno;
     int failed = file_give_mode(opened) || fstat(opened, &status) ? errno : 0;
-    size_t bytes = 0;
-    for (int index = 0; index < count; index++)
-        bytes += pieces[index].iov_len;
+    size_t bytes = bytes_of(pieces, count);
     if (!failed && (!S_ISREG(status.st_mode) || (uint64_t)status.st_size + bytes > most ||
                     !file_within_limit((uint64_t)status.st_size + bytes)))
         failed = EFBIG;

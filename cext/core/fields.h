@@ -569,5 +569,5 @@ enum data_number {
 
 VISIBLE extern const struct data_type data_types[]; /* ends with one without a name */
 /* Each ends with one without a name. */
-VISIBLE extern const struct field block_head_fields[], compressed_fields[], file_head_fields[], control_fields[],
+extern const struct field block_head_fields[], compressed_fields[], file_head_fields[], control_fields[],
     open_call_fields[];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ struct filter filter;
 
 /* Of the intrinsics, by number. */
 static struct {
-    char name[FILTER_NAME], kind[16];
+    char *name; /* NULL: not known yet */
+    char kind[16];
 } intrinsics[COUNTED_NUMBERS];
 
 /* --- intrinsics */
@@ -47,8 +49,13 @@ void filter_know(uint32_t number, const char *name, const char *kind)
 {
     if (number >= COUNTED_NUMBERS)
         return;
+    char *copy = strndup(name, FILTER_NAME - 1);
+    if (!copy)
+        return;
     bool alone = exclusive_begin(); /* or another thread decides by the next rules meanwhile, and this one by the last */
-    strncpy(intrinsics[number].name, name, FILTER_NAME - 1);
+    if (alone)
+        free(intrinsics[number].name);
+    intrinsics[number].name = copy;
     strncpy(intrinsics[number].kind, kind, sizeof intrinsics[number].kind - 1);
     decide_number(number);
     if (alone)

@@ -35,7 +35,7 @@ static struct import *import_named(struct import *const imports[], const char *n
 static void keep_slot(void *data, const struct import_place *place)
 {
     const struct search *search = data;
-    struct import *import = place->foreign && !place->in_data ? import_named(search->imports, place->name) : NULL;
+    struct import *import = place->foreign ? import_named(search->imports, place->name) : NULL;
     if (!import || import->count == IMPORT_SLOTS)
         return;
     void *before = __atomic_load_n(place->address, __ATOMIC_ACQUIRE);
@@ -53,7 +53,7 @@ const char *imports_find(struct import *const imports[], const void *within)
         return "the loaded object has no import table";
     if (!wanted.object.symbols)
         return "the import table of the loaded object is unknown";
-    object_imports(&wanted.object, keep_slot, &(struct search){imports, &wanted.object});
+    object_imports(&wanted.object, false, keep_slot, &(struct search){imports, &wanted.object});
     return NULL;
 }
 

@@ -30,6 +30,8 @@ int cache_begin(struct cache *cache)
         munmap(cache->sets, bytes);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cache->sets = memory == MAP_FAILED ? NULL : memory;
+    cache->used = FIRST_SETS;
+    cache->kept = 0;
     return cache->sets ? 0 : errno;
 }
 
@@ -44,10 +46,31 @@ static void copy(struct cached *entry, const struct cached *from)
     put(entry, __atomic_load_n(&from->mixed, __ATOMIC_RELAXED), __atomic_load_n(&from->value, __ATOMIC_RELAXED));
 }
 
-void cache_keep(struct cache *cache, uint64_t key, uint32_t value)
+static void keep_in(struct cached *set, uint64_t key, uint32_t value)
 {
-    struct cached *set = cache->sets[key % CACHE_SETS];
     for (int way = CACHE_WAYS - 1; way > 0; way--)
         copy(&set[way], &set[way - 1]);
     put(&set[0], key ^ value, value);
+}
+
+/* Use all sets. Whoever looks meanwhile may find nothing of what is kept. */
+static void grow(struct cache *cache)
+{
+    __atomic_store_n(&cache->used, CACHE_SETS, __ATOMIC_RELAXED);
+    for (uint32_t place = 0; place < FIRST_SETS * CACHE_WAYS; place++) {
+        struct cached *entry = &cache->sets[place / CACHE_WAYS][place % CACHE_WAYS];
+        uint64_t value = entry->value, key = entry->mixed ^ value;
+        if (!value || cache_set(cache, key) == cache->sets[place / CACHE_WAYS])
+            continue;
+        put(entry, 0, 0);
+        keep_in(cache_set(cache, key), key, (uint32_t)value);
+    }
+}
+
+void cache_keep(struct cache *cache, uint64_t key, uint32_t value)
+{
+    enum { MANY = FIRST_SETS / 2 }; /* before entries give way in some sets */
+    if (__atomic_add_fetch(&cache->kept, 1, __ATOMIC_RELAXED) == MANY)
+        grow(cache);
+    keep_in(cache_set(cache, key), key, value);
 }

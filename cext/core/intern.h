@@ -9,7 +9,7 @@
 
 #include "core/visible.h"
 
-enum { CACHE_WAYS = 4, CACHE_SETS = 4096 };
+enum { CACHE_WAYS = 4, CACHE_SETS = 4096, FIRST_SETS = 256 };
 
 struct cached {
     uint64_t mixed; /* key ^ value */
@@ -18,7 +18,14 @@ struct cached {
 
 struct cache {
     struct cached (*sets)[CACHE_WAYS];
+    uint32_t used; /* how many of them: few at first, on few pages of memory */
+    uint32_t kept;
 };
+
+static inline struct cached *cache_set(const struct cache *cache, uint64_t key)
+{
+    return cache->sets[key & (__atomic_load_n(&cache->used, __ATOMIC_RELAXED) - 1)];
+}
 
 /* Mix a word into a hash. What is not a hash yet must become one: of two plain numbers, others have the same bits together. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
@@ -54,7 +61,7 @@ VISIBLE int cache_begin(struct cache *cache);
 /* The number kept for `key`, or 0. */
 static inline uint32_t cache_find(const struct cache *cache, uint64_t key)
 {
-    const struct cached *set = cache->sets[key % CACHE_SETS];
+    const struct cached *set = cache_set(cache, key);
     uint32_t value = 0;
     for (int way = 0; way < CACHE_WAYS && !value; way++)
         value = cached_find(&set[way], key);

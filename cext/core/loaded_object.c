@@ -130,22 +130,22 @@ void *object_function(const struct loaded_object *object, const char *name)
 
 /* --- its import table */
 
-static bool names_a_function(const ElfW(Rela) *each)
+static bool names_a_function(const ElfW(Rela) *each, bool in_data)
 {
     int type = (int)ELF64_R_TYPE(each->r_info);
-    return type == (int)CALLED || type == (int)TAKEN || (type == (int)KEPT && each->r_addend == 0);
+    return type == (int)CALLED || type == (int)TAKEN || (in_data && type == (int)KEPT && each->r_addend == 0);
 }
 
-static void visit_relocations(const struct loaded_object *object, struct relocations table, size_t from,
+static void visit_relocations(const struct loaded_object *object, struct relocations table, size_t from, bool in_data,
                               void (*visit)(void *data, const struct import_place *place), void *data)
 {
     size_t count = table.first ? table.bytes / sizeof *table.first : 0;
     for (size_t index = from; index < count; index++) {
         const ElfW(Rela) *each = &table.first[index];
-        const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(each->r_info)];
         uintptr_t address = object->base + each->r_offset;
-        if (!names_a_function(each) || !is_in(object->all, address))
+        if (!names_a_function(each, in_data) || !is_in(object->all, address))
             continue;
+        const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(each->r_info)];
         visit(data, &(struct import_place){
                         .name = object->names + symbol->st_name,
                         .address = (void **)address,
@@ -156,13 +156,13 @@ static void visit_relocations(const struct loaded_object *object, struct relocat
     }
 }
 
-void object_imports(const struct loaded_object *object, void (*visit)(void *data, const struct import_place *place),
-                    void *data)
+void object_imports(const struct loaded_object *object, bool in_data,
+                    void (*visit)(void *data, const struct import_place *place), void *data)
 {
     if (!object->symbols)
         return;
-    visit_relocations(object, object->called, 0, visit, data);
-    visit_relocations(object, object->others, object->relative, visit, data);
+    visit_relocations(object, object->called, 0, in_data, visit, data);
+    visit_relocations(object, object->others, object->relative, in_data, visit, data);
 }
 
 static bool protect(void **address, bool read_only, int protection)

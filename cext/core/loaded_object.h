@@ -53,9 +53,9 @@ struct import_place {
     bool in_data;   /* it is no part of the table: the object's own data have the address */
 };
 
-/* Visit all slots that name a function. */
-VISIBLE void object_imports(const struct loaded_object *object, void (*visit)(void *data, const struct import_place *place),
-                            void *data);
+/* Visit all slots that name a function; those in the object's own data, of which there may be thousands, only if wanted. */
+VISIBLE void object_imports(const struct loaded_object *object, bool in_data,
+                            void (*visit)(void *data, const struct import_place *place), void *data);
 
 /* Put another address into a slot. False if the memory cannot be written to. */
 VISIBLE bool slot_exchange(void **address, bool read_only, void *to);

@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/own_thread.h"
 
 /* PROCMAP_QUERY of linux/fs.h, which older headers lack. The kernel passes over all other mappings itself; to read the text of
    all takes ten times as long. */
@@ -40,4 +43,18 @@ int shared_files_next(int list, uint64_t *from, char *path, size_t bytes)
         return errno == ENOENT ? 0 : SHARED_FILES_UNKNOWN;
     *from = query.end;
     return 1;
+}
+
+int mapping_is_writable(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+    struct mapping_query query = {.bytes = sizeof query, .address = address};
+    int list = open(OWN_PROC "/maps", O_RDONLY | O_CLOEXEC);
+    int failed = list < 0 || ioctl(list, QUERY_MAPPING, &query) < 0 ? errno : 0;
+    if (list >= 0)
+        close(list);
+    if (failed)
+        return failed == ENOENT ? 0 : SHARED_FILES_UNKNOWN;
+    *begin = query.begin;
+    *end = query.end;
+    return (query.permissions & IS_WRITABLE) != 0;
 }

@@ -1,4 +1,5 @@
-/* The files that a process, not only this one, has mapped so that it writes to them: those of a recording are. */
+/* What is mapped: the files that a process, not only this one, has mapped so that it writes to them, as those of a
+   recording are; and whether this one can write to an address. */
 #pragma once
 
 #include <stddef.h>
@@ -15,3 +16,7 @@ VISIBLE int shared_files_open(pid_t pid);
 /* The path of the next such mapping from the address `*from` on, which moves behind it: 1; 0 where there are no more;
    SHARED_FILES_UNKNOWN where the kernel cannot say. */
 VISIBLE int shared_files_next(int list, uint64_t *from, char *path, size_t bytes);
+
+/* Whether this process can write to what is mapped at an address; then where that begins and ends.
+   SHARED_FILES_UNKNOWN where the kernel cannot say. */
+VISIBLE int mapping_is_writable(uintptr_t address, uintptr_t *begin, uintptr_t *end);

@@ -1,7 +1,7 @@
 #include "core/tick_rate.h"
 
 /* Both ends of a measurement are exact to 20 ns. */
-enum { FIRST_NS = 1000 * 1000, NEXT_NS = 10 * 1000 * 1000, ALIKE_PARTS = 4096 };
+enum { FIRST_NS = 500 * 1000, NEXT_NS = 10 * 1000 * 1000, ALIKE_PARTS = 4096 };
 enum { HELD_PARTS = 1024, HELD_NS = 2000 }; /* the kernel slews its clock by 1 in 2000 at most */
 enum { SLOWEST_TICK_NS = 8, TICKS_A_NS = 16 };
 static const uint64_t longest_ns = 1000ull * 1000 * 1000 * 1000; /* after that a measurement begins anew */

@@ -24,9 +24,12 @@ struct seen_stack {
 };
 
 static struct seen_stack seen_stacks[SEEN_STACKS];
+static bool stacks_were_seen; /* else their memory is not touched */
 
 void seen_stacks_forget(void)
 {
+    if (!stacks_were_seen)
+        return;
     for (unsigned each = 0; each < SEEN_STACKS; each++)
         seen_stacks[each].frames = 0;
 }
@@ -94,6 +97,7 @@ static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
 
 static void seen_keep(frame *innermost, const struct seen_stack *seen, uint32_t serial)
 {
+    stacks_were_seen = true;
     struct seen_stack *place = seen_stack_at(innermost);
     if (IS_FREE_THREADED)
         return;

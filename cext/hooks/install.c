@@ -5,28 +5,37 @@
 #include <string.h>
 
 #include "core/own_thread.h"
+#include "core/shared_files.h"
 #include "cpython/attributes.h"
 #include "cpython/side_lock.h"
 
-bool is_writable(const void *address)
+/* As the kernel's text says it: before Linux 6.11. */
+static bool is_listed_as_writable(uintptr_t wanted, uintptr_t *begin, uintptr_t *end)
 {
-    static unsigned long known_begin, known_end;
-    unsigned long begin, end, wanted = (unsigned long)address;
     char line[512], mode[8];
-    if (known_begin <= wanted && wanted < known_end)
-        return true;
     bool writable = false;
     FILE *maps = fopen(OWN_PROC "/maps", "re");
-    while (maps && !writable && fgets(line, sizeof line, maps)) {
-        writable = sscanf(line, "%lx-%lx %7s", &begin, &end, mode) == 3 && begin <= wanted && wanted < end &&
+    while (maps && !writable && fgets(line, sizeof line, maps))
+        writable = sscanf(line, "%lx-%lx %7s", begin, end, mode) == 3 && *begin <= wanted && wanted < *end &&
                    mode[1] == 'w';
-        if (writable) {
-            known_begin = begin;
-            known_end = end;
-        }
-    }
     if (maps)
         fclose(maps);
+    return writable;
+}
+
+bool is_writable(const void *address)
+{
+    static uintptr_t known_begin, known_end;
+    uintptr_t begin, end, wanted = (uintptr_t)address;
+    if (known_begin <= wanted && wanted < known_end)
+        return true;
+    int writable = mapping_is_writable(wanted, &begin, &end);
+    if (writable < 0)
+        writable = is_listed_as_writable(wanted, &begin, &end);
+    if (writable) {
+        known_begin = begin;
+        known_end = end;
+    }
     return writable;
 }
 

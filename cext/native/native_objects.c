@@ -218,7 +218,7 @@ static void look_at(const struct loaded_object *object)
         return;
     caller->first = exchange.count;
     if (!object_is_left_out(object))
-        object_imports(object, exchange_place, &(struct look){object, caller});
+        object_imports(object, true, exchange_place, &(struct look){object, caller});
 }
 
 /* Where the real function is put of those that any one object may have; NULL for the C library's. */

@@ -98,7 +98,7 @@ def _log(log: Log) -> bytes:
     if log.statement_ns:
         cost["statement_ns"] = log.statement_ns
     lines += ["  </settings>", describe.element("cost", 1, **cost)]
-    lines += [*describe.group("head", _fields(_HEAD)), *_data()]
+    lines += [*_group("head", _HEAD), *_data()]
     lines.append(describe.opening("command", 1, executable=log.executable, cwd=log.cwd))
     lines += [f"    <argument>{describe.escape(argument)}</argument>" for argument in log.arguments]
     process = {"pid": log.pid, "ppid": log.ppid, "start_ns": log.start_ns, "time_ns": log.time_ns}
@@ -118,13 +118,17 @@ def _data() -> Iterable[str]:
     yield describe.element("data", 1, name="strings", record_bytes=0, **same)
     for name, record in _TABLES.items():
         layout = _layout(record)
-        yield from describe.group("data", _fields(layout), name=name, record_bytes=layout.record_bytes, **same)
+        yield from _group("data", layout, name=name, record_bytes=layout.record_bytes, **same)
     events, block = _layout(Event), _layout(BlockHead)
     about = {"record_bytes": events.record_bytes, "head_bytes": 0, "block_bytes": WINDOW_BYTES}
     yield describe.opening("data", 1, name="events", **about)
-    yield from describe.group("block", _fields(block), 2, bytes=block.record_bytes)
-    yield from describe.group("data", _fields(events))[1:]
+    yield from _group("block", block, 2, bytes=block.record_bytes)
+    yield from _group("data", events)[1:]
 
 
-def _fields(layout: Layout) -> list[tuple[str, str, int, str]]:
-    return [(field.name, field.type, field.offset, field.name) for field in layout.fields.values()]
+def _group(tag: str, layout: Layout, depth: int = 1, **attributes: object) -> list[str]:
+    fields = [
+        describe.element("field", depth + 1, name=each.name, type=each.type, offset=each.offset, title=each.name)
+        for each in layout.fields.values()
+    ]
+    return [describe.opening(tag, depth, **attributes), *fields, f"{'  ' * depth}</{tag}>"]

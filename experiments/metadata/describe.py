@@ -11,15 +11,14 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
          interpreter=(), libraries=(), trace_parent=""):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
-    `version` is that of interpose, `layout` what interpose.timing.shims.layout gives; `clock` kind, reason, cost of a
-    reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies inside its
-    own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed` in
-    what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter
-    (None: the command is added later);
-    `roots` the directories that the program imports from; `interpreter` where who samples the process finds what its
-    threads run (interpose.timing.shims.interpreter_layout), and `libraries` where code lies that is not the program's
-    own; `redacted` gives of a text what may be written. `trace_parent`: the trace context in which the program was
-    started, as text of version 00, or nothing.
+    `version` is that of interpose, `layout` the text that interpose.timing.shims.layout gives; `clock` kind, reason,
+    cost of a reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies
+    inside its own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed`
+    in what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter
+    (None: the command is added later); `roots` the directories that the program imports from; `interpreter` where who
+    samples the process finds what its threads run (interpose.timing.shims.interpreter_layout), and `libraries` where
+    code lies that is not the program's own; `redacted` gives of a text what may be written. `trace_parent`: the trace
+    context in which the program was started, as text of version 00, or nothing.
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))
@@ -30,7 +29,7 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     if trace_parent:
         lines.append(element("trace", parent=trace_parent))
     lines.append("  <settings>")
-    lines += [element("setting", 2, name=name, value=redacted(value)) for name, value in settings.items()]
+    lines += [f'    <setting name="{name}" value="{escape(redacted(value))}"/>' for name, value in settings.items()]
     lines.append("  </settings>")
     kind, why, read_ns, resolution_s = clock
     resolution_ns = max(1, round(resolution_s * 1e9))
@@ -38,7 +37,7 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     by, why = interposed
     lines.append(element("interposed", by=by, why=why))
     lines.append(element("cost", **cost))
-    lines += _layout(*layout)
+    lines.append(layout.removesuffix("\n"))
     if arguments is not None:
         lines += _command(arguments, redacted)
     lines += [element("root", path=redacted(path)) for path in roots]
@@ -73,48 +72,6 @@ def _terminal():
 def _streams():
     """Which of the standard streams are terminals: numbers with spaces between them."""
     return " ".join([str(descriptor) for descriptor in (0, 1, 2) if os.isatty(descriptor)])
-
-
-def _layout(types, file_head, control, block_heads, open_call):
-    lines = [*group("head", file_head), *group("control", control, offset=_end(file_head))]
-    for name, record_bytes, head_bytes, block_bytes, fields in types:
-        attributes = {
-            "name": name,
-            "record_bytes": record_bytes,
-            "head_bytes": head_bytes,
-            "block_bytes": block_bytes,
-        }
-        inner = _fields(fields, 2)
-        if block_head := block_heads.get(name):
-            inner += group("block", block_head, 2, bytes=_end(block_head))
-        if name == "threads":
-            table_at, entry_bytes = _end(fields), _end(open_call)
-            entries = (record_bytes - table_at) // entry_bytes
-            inner += group("table", open_call, 2, offset=table_at, record_bytes=entry_bytes, records=entries)
-        if inner:
-            lines += [opening("data", **attributes), *inner, "  </data>"]
-        else:
-            lines.append(element("data", **attributes))
-    return lines
-
-
-def _end(fields):
-    """Where a record of these fields ends."""
-    _, kind, offset, _ = fields[-1]
-    return offset + int(kind[1:]) // 8
-
-
-def group(tag, fields, depth=1, **attributes):
-    return [opening(tag, depth, **attributes), *_fields(fields, depth + 1), f"{'  ' * depth}</{tag}>"]
-
-
-def _fields(fields, depth):
-    """Names and titles are our own (cext/core/fields.h), and need no escaping."""
-    begin = f"{'  ' * depth}<field "
-    return [
-        f'{begin}name="{name}" type="{kind}" offset="{offset}" title="{title}"/>'
-        for name, kind, offset, title in fields
-    ]
 
 
 def _command(arguments, redacted):

@@ -22,6 +22,7 @@ RANKS = {
     "MV2_COMM_WORLD_RANK": "MV2_COMM_WORLD_RANK",
     "SLURM_PROCID": "SLURM_STEP_ID",
 }
+PIECE_BYTES = 8192
 ANCESTORS = 4  # a shell or two may stand between a program and its child
 
 
@@ -55,11 +56,19 @@ def recorded_in(pid: int) -> tuple[str, str] | None:
 
 
 def _read(path: str) -> bytes:
+    parts = []
     try:
-        with open(path, "rb", 0) as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:
+        while part := os.read(descriptor, PIECE_BYTES):
+            parts.append(part)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
 
 
 def _maps_of(pid: int) -> bytes:

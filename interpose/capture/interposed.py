@@ -6,7 +6,6 @@ The traced program imports this module when it starts, so it imports next to not
 import os
 import sys
 
-from interpose.config import levels
 from interpose.config.program import program_name
 from interpose.instrumentation import system_library
 
@@ -84,6 +83,10 @@ def _of_native(wanted):
 
 
 def at_levels(intrinsics, wanted):
+    if not (wanted.kinds or wanted.levels or wanted.propagate or wanted.forbidden):
+        return intrinsics
+    from interpose.config import levels
+
     if wanted.kinds or wanted.levels:
         levels.assign(intrinsics, wanted.kinds, wanted.levels)
     if wanted.propagate:

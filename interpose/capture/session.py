@@ -12,7 +12,7 @@ _directory = ""  # the directory for the experiment, once known
 import os  # noqa: E402
 import sys  # noqa: E402
 
-from interpose import __version__  # noqa: E402
+from interpose import __version__, boot  # noqa: E402
 from interpose.capture.descent import NotRecorded, find_ancestor, find_place, is_chosen  # noqa: E402
 from interpose.capture.interposed import (  # noqa: E402
     GROUP,
@@ -22,7 +22,7 @@ from interpose.capture.interposed import (  # noqa: E402
     load_collectors,
     load_libraries,
 )
-from interpose.config import levels, precedence  # noqa: E402
+from interpose.config import in_force, settings_file  # noqa: E402
 from interpose.config.command_line import kept_arguments  # noqa: E402
 from interpose.config.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
 from interpose.config.trust import has_other_rights  # noqa: E402
@@ -70,7 +70,7 @@ def _note_not_recorded(reason):
 
     if has_other_rights():
         return
-    directory = _directory or precedence.absolute(os.environ.get("INTERPOSE_DIR") or ".")
+    directory = _directory or settings_file.absolute(os.environ.get("INTERPOSE_DIR") or ".")
     state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason, directory)
 
 
@@ -99,13 +99,11 @@ def _begin():
     if parent == EXEMPT or (is_exempt(sys.orig_argv) and not is_chosen(parent)):
         _exempt(environment)
         raise NotRecorded
-    wanted = precedence.in_force(environment)
+    wanted = in_force.at_start(environment, boot.load_settings)
     _directory = wanted.dir
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded
-    unknown = precedence.unknown_variables(environment)
-    wanted.warnings += [f"{name} is not a setting; interpose doctor lists them" for name in unknown]
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
     begin_wanted(wanted, parent or find_ancestor(), environment)
@@ -303,13 +301,7 @@ def record(wanted, founder, lineage, directory, intrinsics, found=None, packages
 def begin_filter(shims, wanted, is_founder):
     """Record only what the filter of the experiment lets pass, which is the founder's, and return it; what could not be
     done of what was asked is noted."""
-    compiled = b""
-    recorded = precedence.kinds_recorded(wanted) if is_founder and wanted.filter else None
-    if recorded and not precedence.why_no_filter(wanted.filter, "", recorded):
-        from interpose.config import filters
-
-        found = filters.parse(wanted.filter)
-        compiled = found.compiled(_begun[0]) if found else b""
+    compiled = _compiled_filter(wanted) if is_founder and wanted.filter else b""
     shims.filter_calls(compiled)
     shims.sample_calls(wanted.interval_ns or 0)
     if compiled:
@@ -317,6 +309,15 @@ def begin_filter(shims, wanted, is_founder):
     for text in wanted.warnings if is_founder else ():
         shims.warn(text)
     return compiled
+
+
+def _compiled_filter(wanted):
+    from interpose.config import filters, precedence
+
+    if precedence.why_no_filter(wanted.filter, "", precedence.kinds_recorded(wanted)):
+        return b""
+    found = filters.parse(wanted.filter)
+    return found.compiled(_begun[0]) if found else b""
 
 
 def follow_programs(shims, wanted, founder, lineage, described, compiled):
@@ -450,7 +451,12 @@ def _record(shims, wanted, founder, lineage, directory, interposed, paths):
 
 def _arguments(wanted):
     """What is kept of the command line after the interpreter."""
-    return sys.orig_argv[1:] if levels.keeps_whole(wanted.arguments, "process") else kept_arguments(sys.orig_argv)
+    if wanted.arguments:
+        from interpose.config import levels
+
+        if levels.keeps_whole(wanted.arguments, "process"):
+            return sys.orig_argv[1:]
+    return kept_arguments(sys.orig_argv)
 
 
 def choose_transactions(shims, wanted, lineage):

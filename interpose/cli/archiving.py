@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.recording.ending import ending
-from interpose.config.schema import ARCHIVES, ARCHIVES_OF_OBJECTS, ARCHIVES_OF_SOURCES
+from interpose.config.in_force import ARCHIVES_OF_OBJECTS
+from interpose.config.schema import ARCHIVES, ARCHIVES_OF_SOURCES
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.maintenance.archives import Archive, has_archive
 from interpose.experiments.model.experiment import Experiment

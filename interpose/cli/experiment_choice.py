@@ -18,7 +18,8 @@ from interpose.cli.consolidating import consolidate_at_once
 from interpose.cli.many.remote import fetch, is_remote, matching, shown
 from interpose.cli.messages import say
 from interpose.config import state
-from interpose.config.precedence import absolute, in_force
+from interpose.config.precedence import in_force
+from interpose.config.settings_file import absolute
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.maintenance.packed import SUFFIX, unpack
 from interpose.experiments.metadata import group, names

@@ -1,14 +1,15 @@
 """Which settings are in force: options go before the environment, that before the file, that before the defaults.
 
-What a control file or a filter asks for besides is added. This is imported inside the traced program when it starts, so
-it imports next to nothing.
+What a control file or a filter asks for besides is added. This is imported inside the traced program where something
+is set (interpose.config.in_force), so it imports next to nothing.
 """
 
 import os
 
 from interpose.config import levels, schema, values
 from interpose.config.schema import Setting, Settings
-from interpose.config.trust import distrust, is_of_others
+from interpose.config.settings_file import absolute, read_file
+from interpose.config.trust import distrust
 from interpose.errors import SettingError
 from interpose.kinds import IN_PROGRAMS, KINDS
 
@@ -16,12 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    # What a file says: the text for each key, and the place (`pyproject.toml:12`) that says so.
-    FileSettings = Mapping[str, tuple[str, str]]
+    from interpose.config.settings_file import FileSettings
 
-
-FILE = "pyproject.toml"
-LARGEST_FILE_BYTES = 1 << 20
 
 
 def in_force(environment: "Mapping[str, str]", options: "Mapping[str, str | None] | None" = None) -> Settings:
@@ -95,50 +92,6 @@ def _record_profile(settings: Settings) -> None:
         settings.texts["INTERPOSE"] = ",".join(settings.record)
 
 
-def read_file(directory: str) -> "tuple[FileSettings, list[str]]":
-    """The section in the nearest pyproject.toml, from `directory` upward, empty if there is none; and why a file is
-    ignored, if somebody else could have written it. The search ends at a directory that somebody else can write to.
-
-    Reads flat lines `key = "text"`, a number, true or false, because a whole TOML reader takes 15 ms to import. Raises
-    SettingError, with file and line, for any other line in the section.
-    """
-    try:
-        directory = os.path.abspath(directory)
-    except FileNotFoundError:
-        return {}, []
-    while True:
-        path = os.path.join(directory, FILE)
-        data = read_plain(path)
-        if data is not None:
-            return _trusted(path, data) if b"interpose" in data else ({}, [])
-        parent = os.path.dirname(directory)
-        if parent == directory or is_of_others(directory):
-            return {}, []
-        directory = parent
-
-
-def read_plain(path: str) -> bytes | None:
-    """The bytes of a file; None if it is missing or unreadable. Never waits, for example for a pipe."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return os.read(descriptor, LARGEST_FILE_BYTES)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-
-
-def _trusted(path: str, data: bytes) -> "tuple[FileSettings, list[str]]":
-    if why := distrust(path):
-        return {}, [f"{path} is ignored: {why}"]
-    from interpose.config import project_file
-
-    return dict(project_file.parse_lines(path, data)), []
-
-
 def _choose(
     setting: Setting, options: "Mapping[str, str | None]", environment: "Mapping[str, str]", file: "FileSettings"
 ) -> tuple[str, str, str]:
@@ -153,16 +106,6 @@ def _choose(
         text, place = file[setting.key]
         return text, place, f"{place}: {setting.key} = {text}"
     return setting.default, "default", f"{setting.variable}={setting.default}"
-
-
-def absolute(directory: str, origin: str = "") -> str:
-    """The directory from the root on; a file says it relative to where the file is."""
-    path, _, line = origin.rpartition(":")
-    try:
-        base = os.path.dirname(path) if line.isdecimal() else os.getcwd()
-    except FileNotFoundError:
-        return directory
-    return os.path.normpath(os.path.join(base, directory))
 
 
 def _put(settings: Settings, setting: Setting, text: str, origin: str, place: str) -> None:

@@ -3,16 +3,17 @@
 A new setting is an entry of `Settings`. Of it are made the variable, the option, the key of the file, the table of
 docs/settings.md and that of README.md; what the recorder is given of it is a
 line of cext/core/settings.h with its name.
-This is imported inside the traced program when it starts, so it imports next to nothing.
+This is imported inside the traced program where something is set, so it imports next to nothing.
 """
 
 from interpose import quantities
 from interpose.config import values
+from interpose.config.in_force import GIVEN_TO_DESCENDANTS, InForce
 from interpose.config.levels import parse_arguments, parse_budget, parse_kinds, parse_levels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TypeVar
 
     Value = TypeVar("Value")
@@ -25,10 +26,8 @@ ROWS = ("each", "cursor", "auto")
 WAYS = ("place", "wrapt")
 WHEN_FULL = ("drop", "wait")
 ARCHIVES_OF_SOURCES = ("on", "src", "usedsrc", "all")
-ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 ARCHIVES = ("off", *ARCHIVES_OF_SOURCES, "ldobjects", "usedldobjects")
-# Variables that interpose gives to descendants (cext/core/child_variables.h), and that of the build.
-OTHER_VARIABLES = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN", "INTERPOSE_BUILD_WERROR")
+OTHER_VARIABLES = (*GIVEN_TO_DESCENDANTS, "INTERPOSE_BUILD_WERROR")  # the last is the build's
 LIBRARIES = ("G", "P", "S")  # how many are searched: from the group's on, from the account's on, ours alone
 
 
@@ -94,8 +93,8 @@ else:
     setting = Setting
 
 
-class Settings:
-    """The settings in force, each by its name; by variable, their texts and where these came from."""
+class Settings(InForce):
+    """The settings in force, each by its name."""
 
     record = setting(
         values.parse_record,
@@ -486,54 +485,6 @@ class Settings:
         default="0",
         meaning="1: the group of the directory for experiments may read them, if the user belongs to that group",
     )
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self.origins: dict[str, str] = {}
-        self.said: dict[str, str] = {}  # as it was said there, for messages
-        self.forbidden: Mapping[str, str] = {}  # kinds that the administrator forbids, by the place that says so
-        self.within = ""  # what became of the transaction that the process was started in
-        self.warnings: list[str] = []  # what could not be done of it, while all else is
-
-    @property
-    def stack_kept(self) -> bool:
-        """Whether it is recorded where calls come from."""
-        return self.stack != "none"
-
-    @property
-    def native_functions(self) -> bool:
-        """Whether a native call keeps the functions of C that led to it."""
-        return self.native_stack == "functions"
-
-    @property
-    def wait_when_full(self) -> bool:
-        """Whether the program waits for room, and no events are dropped."""
-        return self.when_full == "wait"
-
-    @property
-    def objects(self) -> bool:
-        """Whether the files that are mapped are noted."""
-        return self.archive in ARCHIVES_OF_OBJECTS
-
-    @property
-    def trigger_above_ns(self) -> int | None:
-        """How long a call is that fires the trigger; None if none does."""
-        return self.trigger.above_ns if self.trigger else None
-
-    @property
-    def trigger_errors(self) -> str:
-        """The names of errors that fire it, with spaces between them."""
-        return " ".join(self.trigger.errors) if self.trigger else ""
-
-    @property
-    def trigger_exit(self) -> bool:
-        """Whether an exit status that is not 0 does."""
-        return self.trigger is not None and self.trigger.exit
-
-    def environment(self) -> dict[str, str]:
-        """The variables that give a program these same settings, wherever it is started."""
-        ours = {"INTERPOSE": ",".join(self.record) or "0", "INTERPOSE_DIR": self.dir, "INTERPOSE_GROUP": self.group}
-        return {**self.texts, **ours}
 
 
 SETTINGS = tuple([each for each in vars(Settings).values() if type(each) is Setting])

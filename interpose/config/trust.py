@@ -9,6 +9,7 @@ import stat
 import sys
 
 AT_SECURE = 23  # getauxval(3): set where the kernel gave a program rights that its caller does not have
+AUXILIARY_BYTES = 4096  # ten times as much as there is
 
 LINKS_AT_MOST = 40
 
@@ -74,8 +75,7 @@ def has_other_rights() -> bool:
     if len({*os.getresuid()}) > 1 or len({*os.getresgid()}) > 1:
         return True
     try:
-        with open("/proc/self/auxv", "rb", 0) as file:
-            words = file.read()
+        words = _auxiliary_vector()
     except PermissionError:
         return True  # such a program may not even read of itself
     except OSError:
@@ -84,3 +84,12 @@ def has_other_rights() -> bool:
         if int.from_bytes(words[place : place + 8], sys.byteorder) == AT_SECURE:
             return any(words[place + 8 : place + 16])
     return False
+
+
+def _auxiliary_vector() -> bytes:
+    """What the kernel told the process when it began. Raises OSError."""
+    descriptor = os.open("/proc/self/auxv", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, AUXILIARY_BYTES)
+    finally:
+        os.close(descriptor)

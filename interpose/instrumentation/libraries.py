@@ -9,7 +9,7 @@ import stat
 import sys
 
 from interpose import library
-from interpose.config import precedence, project_file
+from interpose.config import project_file, settings_file
 from interpose.config.trust import distrust
 from interpose.library import Intrinsic
 
@@ -92,7 +92,7 @@ def candidates(group, account, resolved):
     found = []
     if group:
         found += in_directory(GROUP, os.path.join(group, LIBRARY_DIRECTORY))
-        found += _of_project(os.path.join(group, precedence.FILE), sources)
+        found += _of_project(os.path.join(group, settings_file.FILE), sources)
     if account:
         found += in_directory(ACCOUNT, account)
     for source, (stamp, named) in sources.items():
@@ -121,11 +121,11 @@ def in_directory(level, directory):
 
 def _of_project(path, sources):
     """The libraries that a project's file names; without its TOML being read."""
-    data = precedence.read_plain(path)
+    data = settings_file.read_plain(path)
     if data is None or not project_file.names_libraries(data):
         return []
     if why_not := distrust(path) or ("" if path in sources else _stale(path)):
-        return [Candidate(GROUP, precedence.FILE, path, why_not=why_not)]
+        return [Candidate(GROUP, settings_file.FILE, path, why_not=why_not)]
     return known(GROUP, path, *sources[path])
 
 

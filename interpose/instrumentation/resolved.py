@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib.machinery import PathFinder
 
-from interpose.config import precedence, project_file, state
+from interpose.config import project_file, settings_file, state
 from interpose.config.trust import distrust
 from interpose.errors import SettingError
 from interpose.instrumentation import libraries, search
@@ -49,8 +49,8 @@ def _sources(group: str) -> Iterator[str]:
     for path in dict.fromkeys(sys.path):
         if path.endswith(libraries.PACKAGES) and os.path.isdir(path):
             yield path
-    project = os.path.join(group, precedence.FILE) if group else ""
-    data = precedence.read_plain(project) if project else None
+    project = os.path.join(group, settings_file.FILE) if group else ""
+    data = settings_file.read_plain(project) if project else None
     if data is not None and project_file.names_libraries(data) and not distrust(project):
         yield project
 
@@ -84,7 +84,7 @@ def _of_packages(directory: str) -> Iterator[tuple[str, str, str]]:
     for name in sorted(os.listdir(directory)):
         if not name.endswith((".dist-info", ".egg-info")):
             continue
-        data = precedence.read_plain(os.path.join(directory, name, "entry_points.txt"))
+        data = settings_file.read_plain(os.path.join(directory, name, "entry_points.txt"))
         for group, shown, value in _entry_points(data) if data is not None and b"interpose." in data else ():
             module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))
             if path := _file_of(module, directory):

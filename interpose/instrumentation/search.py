@@ -6,7 +6,7 @@ This is imported inside the traced program when it starts, so it imports next to
 import os
 import sys
 
-from interpose.config import precedence
+from interpose.config import settings_file
 from interpose.config.program import split_command
 from interpose.config.trust import is_of_others
 
@@ -87,7 +87,7 @@ def find_group(directory: str, home: str) -> str:
 
 
 def _names_libraries(directory: str) -> bool:
-    data = precedence.read_plain(f"{directory}/{precedence.FILE}")
+    data = settings_file.read_plain(f"{directory}/{settings_file.FILE}")
     if data is None or b"interpose" not in data:
         return False
     from interpose.config import project_file

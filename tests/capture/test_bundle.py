@@ -12,6 +12,7 @@ import pytest
 import interpose
 from interpose import bundle, library
 from interpose.boot import BUNDLE, Finder, open_bundle
+from interpose.config import in_force
 from interpose.instrumentation import system_library
 from interpose.timing import shims
 
@@ -90,18 +91,22 @@ def test_without_one_nothing_is_found(tmp_path):
     assert open_bundle(str(tmp_path)).find_spec("interpose.errors") is None
 
 
-def test_an_installed_package_begins_from_it_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("settings", "bundles"), [({}, {"startup"}), ({"INTERPOSE_CLOCK": "auto"}, {"startup", "settings"})]
+)
+def test_an_installed_package_begins_from_it_alone(tmp_path, settings, bundles):
     if not (PACKAGE / BUNDLE).exists():
         pytest.skip("a checkout has no bundle")
-    given = {"INTERPOSE": "0", "PATH": "/usr/bin:/bin"}
-    begin = f"import os; os.environ.update(INTERPOSE='1', INTERPOSE_DIR={str(tmp_path)!r})\n{IMPORTED}"
+    (tmp_path / "here").mkdir()
+    given = {"INTERPOSE": "0", "PATH": "/usr/bin:/bin", **settings}
+    begin = f"import os; os.environ['INTERPOSE'] = '1'\n{IMPORTED}"
     words = [sys.executable, "-c", begin, str(PACKAGE)]
     # Not in a project, whose settings would be read.
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True, env=given)
+    done = subprocess.run(words, cwd=tmp_path / "here", capture_output=True, text=True, check=True, env=given)
 
     opened = {each.rpartition("/")[2].partition(".")[0] for each in done.stdout.split()}
-    assert list(tmp_path.iterdir())
-    assert opened == {"__init__", "boot", "startup"}  # the package, this, and the bundle
+    assert list((tmp_path / "here").iterdir())
+    assert opened == {"__init__", "boot", *bundles}  # the package, this, and what it begins from
 
 
 def test_its_code_is_all_there(made):
@@ -117,9 +122,49 @@ def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_
     names, _, _ = made.places["<start>"]
     others = {each for each in made.places if each.startswith("interpose.")} - {*names}
 
-    assert {"interpose.capture.session", "interpose.config.precedence"} < {*names}
+    assert {"interpose.capture.session", "interpose.config.in_force"} < {*names}
     assert "interpose.timing.shims" in others
     assert [each for each in others if made.places[each][0].endswith(".py")] == []
+
+
+def test_what_nothing_of_a_start_names_is_left_out_and_so_are_annotations():
+    made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
+    names, begin, end = made.places["<start>"]
+    code = dict(zip(names, marshal.loads(made.code[begin:end]), strict=True))["interpose.experiments.metadata.names"]
+
+    assert {"create", "_make_numbered"} < {*code.co_names}
+    assert "age_as_copy" not in code.co_names
+    assert "str" not in code.co_names
+
+
+def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
+    at_start, _, _ = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED).places["<start>"]
+    names, _, _ = bundle.make_for_settings([*map(str, interpose.__path__)]).places["<start>"]
+
+    assert {"interpose.config.precedence", "interpose.config.schema", "interpose.config.project_file"} < {*names}
+    assert {*names}.isdisjoint(at_start)
+
+
+@pytest.mark.parametrize("what", in_force.USUAL)
+def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(in_force, "PACKED", None)
+    read = in_force.at_start({"INTERPOSE": what}, list)
+    made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
+    begin, end = made.places["<packed>"]
+    monkeypatch.setattr(in_force, "PACKED", marshal.loads(made.code[begin:end])["interpose.config.in_force"])
+    found = in_force.at_start({"INTERPOSE": what, "INTERPOSE_LINEAGE": "7 /a.er ", "HOME": "/h"}, list)
+
+    assert vars(found) == vars(read)
+    assert type(found) is in_force.InForce
+
+
+@pytest.mark.parametrize("given", [{"INTERPOSE": "on"}, {"INTERPOSE": "1", "INTERPOSE_CLOCK": "perf"}])
+def test_whatever_else_is_set_is_read(tmp_path, monkeypatch, given):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(in_force, "PACKED", ({"1": ("ready",)}, {}))
+
+    assert in_force.at_start(given, list).record == ("calls",)
 
 
 def test_it_has_what_the_system_library_declares_at_once():

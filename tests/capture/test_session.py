@@ -1,6 +1,5 @@
 """From the environment to a recording, or to the reason why there is none."""
 
-import io
 import os
 import subprocess
 import sys
@@ -154,7 +153,7 @@ def test_with_other_rights_than_the_callers_nothing_is_written_at_all(tmp_path):
 def test_rights_that_the_kernel_gave_a_program_are_other_rights(monkeypatch, secure, other):
     words = [(6, 4096), (trust.AT_SECURE, secure), (0, 0)]
     auxv = b"".join(word.to_bytes(8, sys.byteorder) for pair in words for word in pair)
-    monkeypatch.setattr(trust, "open", lambda *_: io.BytesIO(auxv), raising=False)
+    monkeypatch.setattr(trust, "_auxiliary_vector", lambda: auxv)
 
     assert trust.has_other_rights() is other
 

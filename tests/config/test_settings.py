@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interpose.cli.commands.run import add_settings
-from interpose.config import page, precedence, schema, values
+from interpose.config import page, precedence, schema, settings_file, values
 from interpose.errors import SettingError
 
 pytestmark = pytest.mark.any_python
@@ -22,7 +22,7 @@ TOP = Path(__file__).parents[2]
 
 
 def write_file(directory: Path, text: str) -> Path:
-    path = directory / precedence.FILE
+    path = directory / settings_file.FILE
     path.write_text(text)
     return path
 
@@ -136,7 +136,7 @@ def test_the_nearest_file_upward_is_read(tmp_path):
         "[other]\nx = [1,\n2]\n",
     )
 
-    assert precedence.read_file(str(deep)) == (
+    assert settings_file.read_file(str(deep)) == (
         {"clock": ("rseq", f"{path}:3"), "stack-above": ("1ms", f"{path}:4")},
         [],
     )
@@ -145,7 +145,7 @@ def test_the_nearest_file_upward_is_read(tmp_path):
 def test_a_file_without_our_section_says_nothing(tmp_path):
     write_file(tmp_path, '[project]\nname = "interpose-user"\n[tool.other]\nclock = """x\n"""\n')
 
-    assert precedence.read_file(str(tmp_path)) == ({}, [])
+    assert settings_file.read_file(str(tmp_path)) == ({}, [])
 
 
 def test_a_directory_in_a_file_is_relative_to_the_file(tmp_path, monkeypatch):
@@ -176,7 +176,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, line):
     path = write_file(tmp_path, f"[project]\n[tool.interpose]\n{line}\n")
 
     with pytest.raises(SettingError) as raised:
-        precedence.read_file(str(tmp_path))
+        settings_file.read_file(str(tmp_path))
 
     assert str(raised.value).startswith(f"{path}:3: ")
 
@@ -184,11 +184,11 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, line):
 def test_a_key_that_is_said_twice_and_a_section_within_ours_are_named(tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\nclock = 'rseq'\nclock = 'perf'\n")
     with pytest.raises(SettingError, match="clock is set twice"):
-        precedence.read_file(str(tmp_path))
+        settings_file.read_file(str(tmp_path))
 
     path.write_text("[tool.interpose.clock]\n")
     with pytest.raises(SettingError, match=r"pyproject.toml:1: \[tool.interpose.clock\] is not a section"):
-        precedence.read_file(str(tmp_path))
+        settings_file.read_file(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_head_of_our_section_that_cannot_be_read_is_named(tmp_path, head):
     path = write_file(tmp_path, f"[project]\n{head}\nclock = 'rseq'\n")
 
     with pytest.raises(SettingError) as raised:
-        precedence.read_file(str(tmp_path))
+        settings_file.read_file(str(tmp_path))
 
     remedy = "write [tool.interpose] on a line of its own"
     assert str(raised.value) == f"{path}:2: cannot read {head}; {remedy}"
@@ -207,13 +207,13 @@ def test_a_head_of_our_section_that_cannot_be_read_is_named(tmp_path, head):
 def test_a_comment_or_blanks_in_the_head_of_our_section_are_no_mistake(tmp_path):
     write_file(tmp_path, "[ tool . interpose ]  # ours [tool]\nclock = 'rseq'\n")
 
-    assert list(precedence.read_file(str(tmp_path))[0]) == ["clock"]
+    assert list(settings_file.read_file(str(tmp_path))[0]) == ["clock"]
 
 
 def test_a_file_that_is_a_pipe_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / precedence.FILE)
+    os.mkfifo(tmp_path / settings_file.FILE)
 
-    assert precedence.read_file(str(tmp_path)) == ({}, [])
+    assert settings_file.read_file(str(tmp_path)) == ({}, [])
 
 
 @given(
@@ -236,7 +236,7 @@ def test_what_the_small_reader_reads_is_what_toml_means(value, tmp_path_factory)
     text = f"[tool.interpose]\nname = {shown} # note\n"
     path = write_file(tmp_path_factory.mktemp("toml"), text)
 
-    file, _ = precedence.read_file(str(path.parent))
+    file, _ = settings_file.read_file(str(path.parent))
     (read, _) = file["name"]
 
     meant = tomllib.loads(text)["tool"]["interpose"]["name"]
@@ -264,23 +264,23 @@ def test_a_file_that_others_can_write_is_ignored_with_a_note(tmp_path, mode, who
     path = write_file(tmp_path, "[tool.interpose]\nname = 'theirs'\n")
     path.chmod(mode)
 
-    assert precedence.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {path} is writable by {whose}"])
+    assert settings_file.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {path} is writable by {whose}"])
 
 
 def test_a_file_in_a_directory_that_others_can_write_is_ignored_with_a_note(tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\nname = 'theirs'\n")
     tmp_path.chmod(0o777)
 
-    assert precedence.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {tmp_path} is writable by others"])
+    assert settings_file.read_file(str(tmp_path)) == ({}, [f"{path} is ignored: {tmp_path} is writable by others"])
 
 
 def test_a_link_to_a_file_in_a_directory_that_others_can_write_is_ignored(tmp_path):
     lent = tmp_path / "lent"
     lent.mkdir()
-    (tmp_path / precedence.FILE).symlink_to(write_file(lent, "[tool.interpose]\nname = 'theirs'\n"))
+    (tmp_path / settings_file.FILE).symlink_to(write_file(lent, "[tool.interpose]\nname = 'theirs'\n"))
     lent.chmod(0o777)
 
-    file, (note,) = precedence.read_file(str(tmp_path))
+    file, (note,) = settings_file.read_file(str(tmp_path))
 
     assert file == {}
     assert note.endswith(f"{lent} is writable by others")
@@ -293,9 +293,9 @@ def test_nothing_above_a_directory_that_others_can_write_is_looked_at(tmp_path, 
     below.mkdir(parents=True)
     below.parent.chmod(mode)
 
-    assert precedence.read_file(str(below)) == ({}, [])
+    assert settings_file.read_file(str(below)) == ({}, [])
     below.parent.chmod(0o755)
-    assert precedence.read_file(str(below))[0].keys() == {"name"}
+    assert settings_file.read_file(str(below))[0].keys() == {"name"}
 
 
 @as_root
@@ -305,7 +305,7 @@ def test_nothing_above_a_directory_of_another_user_is_looked_at(tmp_path):
     theirs.mkdir()
     os.chown(theirs, SOMEBODY, SOMEBODY)
 
-    assert precedence.read_file(str(theirs)) == ({}, [])
+    assert settings_file.read_file(str(theirs)) == ({}, [])
 
 
 @as_root
@@ -359,7 +359,7 @@ def tea(monkeypatch):
 
 def test_a_setting_is_one_entry(tea, tmp_path):
     path = write_file(tmp_path, "[tool.interpose]\ntea = '3MiB'\n")
-    file, _ = precedence.read_file(str(tmp_path))
+    file, _ = settings_file.read_file(str(tmp_path))
     parser = argparse.ArgumentParser()
     add_settings(parser)
 

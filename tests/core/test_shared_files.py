@@ -1,11 +1,13 @@
 """The files that a process has mapped and writes to, by which a child finds out whether its parent is recorded."""
 
+import ctypes
 import mmap
 import os
 import subprocess
 import sys
 
 import pytest
+from recorder_library import RecorderLibrary
 
 from interpose.capture import descent
 from interpose.timing import shims
@@ -37,6 +39,17 @@ def test_only_those_it_writes_to_are_named(tmp_path):
 
 def test_a_process_that_does_not_exist_has_none():
     assert shims.shared_files(2**22 + 1) == []
+
+def test_whether_an_address_can_be_written_to_is_known():
+    ask = RecorderLibrary().mapping_is_writable
+    written, begin, end = ctypes.create_string_buffer(8), ctypes.c_size_t(), ctypes.c_size_t()
+    data, code = ctypes.addressof(written), ctypes.cast(ask, ctypes.c_void_p).value
+
+    answers = [ask(ctypes.c_void_p(each), ctypes.byref(begin), ctypes.byref(end)) for each in (8, code, data)]
+
+    assert answers == [0, 0, 1]
+    assert begin.value <= data < end.value
+
 
 def test_the_list_of_an_older_kernel_names_the_same_experiments(tmp_path, monkeypatch):
     threads = tmp_path / "of a parent.er" / "threads"

@@ -102,6 +102,22 @@ def test_where_there_is_room_every_text_is_kept(traced):
     assert len({text for text in details_of(founder) if "nonexistent" in text}) == PATHS * 99 // 100
 
 
+def test_a_text_that_comes_back_after_hundreds_of_others_is_known(traced):
+    done = traced(
+        """
+        import os
+
+        for _ in range(2):
+            for number in range(600):
+                os.path.exists(f"/nonexistent/{number}")
+        """
+    )
+
+    kept = Counter(text for _, text in done.experiment.founder.strings() if text.startswith("/nonexistent/"))
+    assert len(kept) == 600
+    assert kept.total() <= 602  # one in a thousand gives way to others
+
+
 def test_names_of_one_shape_are_one_where_the_user_says_so(traced):
     done = traced(
         """

@@ -47,7 +47,9 @@ MAY_IMPORT = {
     "interpose/instrumentation": INSTRUMENTATION,
     "interpose/capture": CAPTURE,
     "interpose/boot.py": ("interpose.capture",),
-    "interpose/bundle.py": ("interpose.instrumentation.system_library", "interpose.library"),
+    "interpose/bundle.py": (
+        *("interpose.config.in_force", "interpose.instrumentation.system_library", "interpose.library"),
+    ),
     "interpose/transactions.py": (),
     "interpose/__init__.py": ("interpose.boot", "interpose.instrumentation.collectors", "interpose.transactions"),
     "interpose/attach": (

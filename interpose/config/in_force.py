@@ -1,0 +1,121 @@
+"""The settings in force in a program that starts. Where nothing is set but what to record, the usual case, they come
+ready from the bundle (interpose/bundle.py), without the modules that know what each setting means.
+
+This is imported inside the traced program when it starts, so it imports next to nothing.
+"""
+
+from interpose.config import settings_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from interpose.config.schema import Settings
+    from interpose.config.values import Trigger
+
+ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
+GIVEN_TO_DESCENDANTS = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN")  # see cext/core/child_variables.h
+WHAT = "INTERPOSE"  # the variable that says what to record, as one of these for example
+USUAL = ("1", "calls", "calls,profile", "profile", "native", "lines", "calls,lines", "coverage", "heap")
+PACKED: "tuple[dict[str, tuple[str, ...]], dict[str, Any]] | None" = None  # as `usual` gives, where the bundle has it
+
+
+class InForce:
+    """What can be asked of the settings in force; by variable, their texts and where these came from. Each setting is
+    an attribute (interpose.config.schema)."""
+
+    archive: str
+    dir: str
+    group: str
+    record: tuple[str, ...]
+    stack: str
+    trigger: "Trigger | None"
+    when_full: str
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.origins: dict[str, str] = {}
+        self.said: dict[str, str] = {}  # as it was said there, for messages
+        self.forbidden: Mapping[str, str] = {}  # kinds that the administrator forbids, by the place that says so
+        self.within = ""  # what became of the transaction that the process was started in
+        self.warnings: list[str] = []  # what could not be done of it, while all else is
+
+    @property
+    def stack_kept(self) -> bool:
+        """Whether it is recorded where calls come from."""
+        return self.stack != "none"
+
+    @property
+    def native_functions(self) -> bool:
+        """Whether a native call keeps the functions of C that led to it."""
+        return self.native_stack == "functions"
+
+    @property
+    def wait_when_full(self) -> bool:
+        """Whether the program waits for room, and no events are dropped."""
+        return self.when_full == "wait"
+
+    @property
+    def objects(self) -> bool:
+        """Whether the files that are mapped are noted."""
+        return self.archive in ARCHIVES_OF_OBJECTS
+
+    @property
+    def trigger_above_ns(self) -> int | None:
+        """How long a call is that fires the trigger; None if none does."""
+        return self.trigger.above_ns if self.trigger else None
+
+    @property
+    def trigger_errors(self) -> str:
+        """The names of errors that fire it, with spaces between them."""
+        return " ".join(self.trigger.errors) if self.trigger else ""
+
+    @property
+    def trigger_exit(self) -> bool:
+        """Whether an exit status that is not 0 does."""
+        return self.trigger is not None and self.trigger.exit
+
+    def environment(self) -> dict[str, str]:
+        """The variables that give a program these same settings, wherever it is started."""
+        ours = {"INTERPOSE": ",".join(self.record) or "0", "INTERPOSE_DIR": self.dir, "INTERPOSE_GROUP": self.group}
+        return {**self.texts, **ours}
+
+
+def usual() -> "tuple[dict[str, tuple[str, ...]], dict[str, Any]]":
+    """What the bundle keeps: what each of `USUAL` means, and all that is in force if nothing else is set."""
+    from interpose.config import precedence
+
+    settings = {**vars(precedence.resolve({}, {WHAT: USUAL[0]}, {})), "dir": "."}
+    return {text: precedence.resolve({}, {WHAT: text}, {}).record for text in USUAL}, settings
+
+
+def ready(text: str, warnings: list[str]) -> "Settings | None":
+    """The settings where nothing is set but what to record; None where they are not in the bundle."""
+    records, settings = PACKED or ({}, {})
+    if text not in records:
+        return None
+    found = InForce()
+    vars(found).update(settings)
+    found.record = records[text]
+    found.texts[WHAT] = text
+    found.said[WHAT] = f"{WHAT}={text}"
+    found.dir = settings_file.absolute(found.dir)
+    found.warnings = warnings
+    return found  # type: ignore[return-value]  # it has what Settings have
+
+
+def at_start(environment: "Mapping[str, str]", load: "Callable[[], object]") -> "Settings":
+    """The settings of a program that starts here with `environment`; `load` is called before modules are imported that
+    know what settings mean. Raises SettingError."""
+    file, why_ignored = settings_file.read_file(".", load)
+    set_here = [name for name in environment if name.startswith(WHAT) and name not in GIVEN_TO_DESCENDANTS]
+    if set_here == [WHAT] and not file and (found := ready(environment[WHAT], why_ignored)):
+        return found
+    load()
+    from interpose.config import precedence
+
+    settings = precedence.resolve({}, environment, file)
+    unknown = precedence.unknown_variables(environment)
+    settings.warnings += [*why_ignored, *[f"{name} is not a setting; interpose doctor lists them" for name in unknown]]
+    return settings
