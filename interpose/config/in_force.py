@@ -28,6 +28,7 @@ class InForce:
     archive: str
     dir: str
     group: str
+    native_stack: str
     record: tuple[str, ...]
     stack: str
     trigger: "Trigger | None"
