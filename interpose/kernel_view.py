@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,7 @@ UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
 LONGEST_NAME_BYTES = 255  # of a file (NAME_MAX)
 FILES = ("events", "events.zst", "threads", "strings", "sites", "stacks", "overview")
+OTHER_FILE = re.compile(rf'  <data name="(?!(?:{"|".join(FILES)})")[^"]*"[^>]*(?:/>\n|[^/]>\n(?:    .*\n)*  </data>\n)')
 ERRORS = [errno.errorcode.get(number, f"error {number}") for number in range(1, kernel.FIRST_TEXT)]
 
 
@@ -370,10 +372,9 @@ class _Recorded:
 
 def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
     """The log up to the command, with the files that there are."""
-    types, *others = shims.layout()
     made: str = describe.head(
         shims.format_version(),
-        ([each for each in types if each[0] in FILES], *others),
+        OTHER_FILE.sub("", shims.layout()),
         version=__version__,
         settings=wanted.settings,
         clock=("kernel", "perf events", 0, 1e-9),

@@ -1,6 +1,7 @@
 """Draining: blocks go from one file to the other, whatever happens in between, while others read."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -306,9 +307,10 @@ def test_the_monitor_stays_for_what_the_program_has_just_become(tmp_path, since_
 
     monitor = Monitor(str(build.write()))
     monitor.look()
+    found = monitor.is_done
     monitor.close()
 
-    assert monitor.is_done == is_done
+    assert found == is_done
 
 
 def taken(path, blocks, **options):
@@ -380,6 +382,22 @@ def test_one_monitor_watches_an_experiment(tmp_path):
         Monitor(str(founder))
     monitor.close()
     Monitor(str(founder)).close()
+
+
+def test_another_experiment_at_the_path_of_a_removed_one_is_left_alone(tmp_path):
+    founder = ended(tmp_path)
+    monitor = Monitor(str(founder))
+    shutil.rmtree(founder)
+    before = calls_in_order(ended(tmp_path))
+    events = (founder / "events").read_bytes()
+
+    monitor.look()
+    monitor.close()
+
+    assert monitor.is_done
+    assert (founder / "events").read_bytes() == events
+    assert not (founder / "events.zst").exists()
+    assert calls_in_order(founder) == before
 
 
 def test_an_earlier_version_is_left_as_it_is(tmp_path):
