@@ -304,7 +304,7 @@ class Monitor:
         except OSError:
             os.close(self._lock)
             raise
-        held = f"/proc/self/fd/{self._lock}"
+        held = f"/proc/self/fd/{self._lock}/."  # without the dot it is a link, which nobody follows
         self._founder = held if os.path.isdir(held) else founder
 
     def profile(self, rate: float, counters: Sequence[str] = ()) -> None:

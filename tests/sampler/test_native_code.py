@@ -179,7 +179,7 @@ def rows_of_functions(screen):
 def symbols(tmp_path_factory, compiler):
     """What the reader of symbols prints of a part of a file, and how it ends; built with sanitizers."""
     directory = tmp_path_factory.mktemp("symbols")
-    sources = [Path(__file__).with_name("symbols.c"), TOP / "cext" / "sampler" / "symbols.c"]
+    sources = [Path(__file__).with_name("symbols.c"), TOP / "cext" / "core" / "symbols.c"]
     flags = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{TOP / 'cext'}"]
     subprocess.run([compiler, *flags, *map(str, sources), "-o", str(directory / "symbols")], check=True)
 
