@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sampler/symbols.h"
+#include "core/symbols.h"
 
 int main(int count, char **words)
 {
