@@ -51,7 +51,7 @@ def _built(directory: Path) -> Path:
 
 
 def _functions(environments: Environments, effort: Effort) -> list[Row]:
-    """A read in C, ten functions deep, with and without these functions, beside gprofng, which keeps them."""
+    """A read in C, ten functions deep, recorded with and without these functions, and by gprofng, which keeps them."""
     program = environments.directory / "native_functions"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "programs" / "native_functions.c"], check=True)
     recorded = [environments.with_interpose, "-m", "interpose", "run", "--profile", "off"]
@@ -86,7 +86,7 @@ def _threads(environments: Environments, effort: Effort) -> list[Row]:
 
 
 def _last_number(environments: Environments, words: list[str | Path]) -> float:
-    """What a program in C prints of itself, as its last word."""
+    """The number that a C program prints as its last word."""
     with tempfile.TemporaryDirectory(dir=environments.directory) as place:
         how = {"cwd": place, "env": environments.variables(place, None), "check": True}
         return float(subprocess.run(words, stdout=subprocess.PIPE, **how).stdout.split()[-1])

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-# In an installed package, made by interpose/bundle.py: what every start imports, and what it does if something is set.
+# In an installed package, made by interpose/bundle.py: what every start imports, and what it also imports if
+# other settings than what to record are set.
 BUNDLE = "startup.bundle"
 SETTINGS_BUNDLE = "settings.bundle"
 
@@ -106,7 +107,7 @@ def open_bundle(directory, name=BUNDLE):
 
 
 def load_settings():
-    """Execute what knows the meaning of settings, in one piece, if a recording begins and the bundle has it."""
+    """Execute the modules that interpret settings, in one piece, if a recording begins and the bundle has them."""
     if _begins:
         open_bundle(__file__.rpartition("/")[0], SETTINGS_BUNDLE).load_start()
 

@@ -43,8 +43,8 @@ class Bundle(NamedTuple):
     """Where each module's code is in the whole `code`: by name the file, the directories of submodules or None, the
     begin and the end; the end is 0 for a compiled library, and for a module of `<start>`, which has what every start
     imports: the names in the order in which they can be executed, and the position of the codes of all, as one tuple.
-    `<packed>` has the position of what these modules find ready: by module, its `PACKED`. The empty name has the type
-    of the code."""
+    `<packed>` has the position of ready-made data: the `PACKED` of each module. The empty name has the type of the
+    code."""
 
     places: dict[str, object]
     code: bytes
@@ -80,7 +80,7 @@ def make_for_start(directories: list[str], fields: tuple[str, ...], within: str 
 
 
 def make_for_settings(directories: list[str], within: str = "") -> Bundle:
-    """One piece for what a start imports besides where something is set."""
+    """One piece for what a start also imports if other settings are set."""
     known = dict.fromkeys([*IMPORTED_BEFORE, *_names_for_start(directories)], True)
     names = [name for each in SETTINGS for name in _in_order(each, directories, known)]
     return _in_one_piece(names, directories, within)
@@ -151,7 +151,7 @@ def _lean_code(source: Source, within: str, used: set[str]) -> CodeType:
 
 
 class _Lean(ast.NodeTransformer):
-    """Leaves out annotations, what only they need, and functions and classes of the module that nobody names."""
+    """Leaves out annotations, what only they need, and the module's functions and classes that nobody names."""
 
     def __init__(self, used: set[str]) -> None:
         self._used = used
@@ -182,7 +182,7 @@ class _Lean(ast.NodeTransformer):
 
 
 def _identifiers(tree: ast.AST) -> Iterator[str]:
-    """The names that a module uses, or has in texts, for `getattr`."""
+    """The names that a module uses; with texts, which may be names for `getattr`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield node.id

@@ -27,7 +27,7 @@ from interpose.timing import kernel, shims
 
 BEGINNING, LATER, END = 1, 2, 3  # kinds of the overview's samples
 WRITES_EVERY_S = 1.0
-REASONS_AT_MOST = 20  # of failures, that are kept
+REASONS_AT_MOST = 20  # for failures, that are kept
 UNLISTED = "other"  # the name of a system call that is not in the list
 UNKNOWN = "?"
 LONGEST_NAME_BYTES = 255  # of a file (NAME_MAX)
@@ -61,12 +61,12 @@ class KernelView:
         self.wanted = wanted
         costs_ns = kernel.measured_costs(wanted.has_stacks)
         self.description = Description(_head(wanted, costs_ns), _intrinsics())
-        self._failures: dict[tuple[str, str], _Failure] = {}  # by what could not be done, and why
+        self._failures: dict[tuple[str, str], _Failure] = {}  # by what was not done, and why
         self._view = kernel.View(
             wanted.follows, wanted.has_stacks, sum(1 << EVERY.index(kind) for kind in wanted.kinds), costs_ns
         )
         self._recorded: dict[int, _Recorded] = {}
-        self._unwritten: dict[int, _Recorded] = {}  # what has begun, or become another program, since the last look
+        self._unwritten: dict[int, _Recorded] = {}  # those that began, or executed another program, since the last look
         self._ended: list[_Recorded] = []  # founders; `close` may know their exit codes
         self._gone: set[int] = set()  # processes that had ended at the last check
         self._expected: str | None = None  # the experiment for the next child of ours
@@ -95,7 +95,7 @@ class KernelView:
 
     @property
     def failures(self) -> list[str]:
-        """What could not be recorded and why, a sentence for each reason."""
+        """What could not be recorded, and why: a sentence for each reason."""
         return [str(each) for each in self._failures.values()]
 
     def look(self, is_last: bool = False) -> None:
@@ -173,7 +173,7 @@ class KernelView:
             self._try(recorded.pid, partial(recorded.finish, None))
 
     def _end_the_gone(self) -> None:
-        """End the recording of processes that have ended and of which no record of the end came: it was lost."""
+        """End the recording of processes that have ended if the perf record of their end was lost."""
         gone = {pid for pid in self._recorded if _has_ended(pid)}
         for pid in gone & self._gone:
             self._recorded[pid].is_gone = True
@@ -206,7 +206,7 @@ class KernelView:
 
 @dataclass
 class _Failure:
-    """What could not be done, why, and of which processes; `why` has the path of the first one, `pid`."""
+    """What was not done, why, and for which processes; a path in `why` is that of the first one, `pid`."""
 
     what: str
     why: str
@@ -228,8 +228,8 @@ class _Lineage:
     descendants: int = 0
 
     def next_below(self) -> _Lineage:
-        """The place of the next process that this one started: below it or, where its name would be too long, below one
-        of those above."""
+        """The place of the next process that this one started: below it or, if the name would be too long, below one of
+        its ancestors."""
         self.descendants += 1
         made = _Lineage(f"{self.name}_c{self.descendants}", self)
         is_too_long = len(f"{made.name}{names.SUFFIX}") > LONGEST_NAME_BYTES
@@ -237,8 +237,8 @@ class _Lineage:
 
 
 class _Recorded:
-    """A recorded process and its experiment, in `directory`; a descendant's `lineage` is below `founder`. Nobody reads
-    the experiment before `write`. Raises OSError."""
+    """A recorded process and its experiment, in `directory`; a descendant's is in that of `founder`. The experiment
+    cannot be read before `write`. Raises OSError."""
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ class _Recorded:
 
 
 def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
-    """The log up to the command, with the files that there are."""
+    """The log up to the command, without the files that a kernel's view does not have."""
     made: str = describe.head(
         shims.format_version(),
         OTHER_FILE.sub("", shims.layout()),
@@ -387,7 +387,7 @@ def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether no thread of a process is left. Its number may remain until its parent has asked for the exit code."""
+    """Whether no thread of a process is left. Its number may remain until its parent asks for the exit code."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state = file.read().rpartition(b")")[2].split()[0]

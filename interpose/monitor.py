@@ -288,8 +288,8 @@ def page_of(founder: str) -> Page | None:
 class Monitor:
     """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does.
 
-    It holds the directory open and goes by that: at the same path there may soon be another experiment, whose program
-    would be killed if its files became shorter.
+    It holds the directory open and uses that, not the path: another experiment may replace this one there. Shortening
+    that one's files would kill its program.
     """
 
     def __init__(self, founder: str) -> None:
@@ -304,7 +304,7 @@ class Monitor:
         except OSError:
             os.close(self._lock)
             raise
-        held = f"/proc/self/fd/{self._lock}/."  # without the dot it is a link, which nobody follows
+        held = f"/proc/self/fd/{self._lock}/."  # without the dot, it is a symbolic link, and those are not followed
         self._founder = held if os.path.isdir(held) else founder
 
     def profile(self, rate: float, counters: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""Watching programs by `interpose kernel`, and looking at what was recorded of them."""
+"""Watch programs with `interpose kernel`, and look at what it recorded."""
 
 import shutil
 import subprocess
@@ -36,7 +36,7 @@ def watched(directory: Path, *words: str | Path, **options) -> Experiment:
 
 
 def calls_of(process: Process) -> list[tuple[str, object]]:
-    """The names of its calls, each with the event, in the order of their beginning."""
+    """The names of its calls, each with the event, in the order of their start."""
     found = [(process.numbered_intrinsics[event.intrinsic].name, event) for event in events_of(process)]
     return sorted(found, key=lambda each: each[1].start_ns)
 

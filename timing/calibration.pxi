@@ -37,7 +37,7 @@ cdef uint64_t least_wall(c_block *block, uint32_t first):
 
 
 cdef uint64_t time_calls(c_thread *thread, pair_function stub, PyObject *about, int count):
-    """Mean time of so many calls of nothing through a stub, with `about` as their argument, in nanoseconds."""
+    """Mean time of `count` calls of nothing through a stub, with `about` as their argument, in nanoseconds."""
     cdef reading begin = clock_read(&thread.clock), end
     cdef int index
     for index in range(count):

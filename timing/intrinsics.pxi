@@ -43,7 +43,7 @@ PACKED = (
 @wraparound(False)
 cdef list unpacked(tuple packed):
     """The declarations that interpose/bundle.py packed: names of fields, values, and for each field of each declaration
-    the number of its value. They come from the file that the code comes from, so the numbers are right. Raises ValueError
+    the number of its value. They come from the same file as the code, so the numbers are not checked. Raises ValueError
     if they are of another version."""
     cdef tuple values = packed[1]
     cdef bytes numbers = packed[2]

@@ -83,7 +83,7 @@ cdef tracepoints found_tracepoints() except *:
 
 
 def measured_costs(c_bool has_stacks):
-    """What it costs a program to be recorded, in nanoseconds: the fields of `note_costs`. Raises OSError."""
+    """What recording costs a program, in nanoseconds: the fields of `note_costs`. Raises OSError."""
     cdef note_costs costs
     cdef int failed = note_cost(found_tracepoints(), has_stacks, &costs)
     if failed:
@@ -199,8 +199,8 @@ cdef class Watched:
 
 
 cdef class View:
-    """The kernel's view of processes; `follows` those that they start as well, and `has_stacks` of functions. Of the kinds `kinds`, a
-    bit for each in the order of all, calls are recorded. `costs` are those that were measured. Raises OSError. For one thread."""
+    """The kernel's view of processes. `follows`: also watch their child processes. `has_stacks`: record functions. `kinds`: the
+    kinds to record, a bit for each in their order. `costs`: as `measured_costs` returns them. Raises OSError. For one thread."""
 
     cdef kernel_view *view
     cdef dict known

@@ -28,7 +28,7 @@ cdef bint is_always_recorded(Declared intrinsic) except? True:
 
 
 cdef str digits_of(uint32_t number):
-    # To format a number in Python runs the handlers of signals that have come; this does not.
+    # Formatting a number in Python runs the handlers of pending signals; this does not.
     cdef char digits[12]
     cdef int first = sizeof(digits)
     while first == sizeof(digits) or number > 0:
@@ -66,7 +66,7 @@ cdef str map_entry(Declared intrinsic, str by, str why):
 
 
 cdef bint add_attribute(list entry, str begin, str text) except False:
-    """Add it to the pieces of an element; nothing without a text."""
+    """Add an attribute to the pieces of an element, unless its text is empty."""
     if text:
         entry += [begin, escape(text), '"']
     return True

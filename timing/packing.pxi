@@ -1,7 +1,7 @@
-# How records are packed, for the experiment to say it.
+# How records are packed, for the experiment's log.
 
 def layout():
-    """How each type of data is packed: the elements of log.xml."""
+    """How each type of data is packed, as elements of log.xml."""
     cdef char *text = <char *>malloc(LAYOUT_BYTES)
     if text == NULL:
         raise MemoryError

@@ -1,4 +1,4 @@
-/* Reads a byte again and again, ten functions deep, and prints the least nanoseconds of one read. */
+/* Reads a byte again and again, ten functions deep, and prints the nanoseconds of the fastest read. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 
 #include "core/clock_witness.h"
 
-/* The kernel may end the thread's sleeps so much later, usually by 50 microseconds; returns how much it was. */
+/* Set by how much the kernel may prolong the thread's sleeps (by default 50 microseconds); returns the previous value. */
 static int sleep_exactly(int slack_ns)
 {
     int before_ns = prctl(PR_GET_TIMERSLACK);

@@ -35,8 +35,8 @@ static int write_whole(int opened, const struct iovec *pieces, int count)
     return done == (ssize_t)bytes ? 0 : done < 0 ? errno : ENOSPC;
 }
 
-/* Before anything is written: a file that has no blocks yet would be written out to the disk when it replaces another
-   (ext4). Without the reserved space there may be room all the same. */
+/* Call this before writing: ext4 writes a file without blocks out to the disk when it replaces another one. A failure is
+   ignored, because there may be room all the same. */
 static void reserve_space(int opened, const struct iovec *pieces, int count, size_t more)
 {
     if (more)

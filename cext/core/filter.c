@@ -19,7 +19,7 @@ struct filter filter;
 
 /* Of the intrinsics, by number. */
 static struct {
-    char *name; /* NULL: not known yet */
+    char *name; /* NULL: unknown yet */
     char kind[16];
 } intrinsics[COUNTED_NUMBERS];
 

@@ -53,7 +53,7 @@ static void keep_in(struct cached *set, uint64_t key, uint32_t value)
     put(&set[0], key ^ value, value);
 }
 
-/* Use all sets. Whoever looks meanwhile may find nothing of what is kept. */
+/* Use all sets. Meanwhile, lookups by other threads may miss entries that are kept. */
 static void grow(struct cache *cache)
 {
     __atomic_store_n(&cache->used, CACHE_SETS, __ATOMIC_RELAXED);
@@ -69,7 +69,7 @@ static void grow(struct cache *cache)
 
 void cache_keep(struct cache *cache, uint64_t key, uint32_t value)
 {
-    enum { MANY = FIRST_SETS / 2 }; /* before entries give way in some sets */
+    enum { MANY = FIRST_SETS / 2 }; /* so that few sets have overflowed by then */
     if (__atomic_add_fetch(&cache->kept, 1, __ATOMIC_RELAXED) == MANY)
         grow(cache);
     keep_in(cache_set(cache, key), key, value);

@@ -18,7 +18,7 @@ struct cached {
 
 struct cache {
     struct cached (*sets)[CACHE_WAYS];
-    uint32_t used; /* how many of them: few at first, on few pages of memory */
+    uint32_t used; /* how many sets: few at first, to touch few pages of memory */
     uint32_t kept;
 };
 
@@ -27,7 +27,7 @@ static inline struct cached *cache_set(const struct cache *cache, uint64_t key)
     return cache->sets[key & (__atomic_load_n(&cache->used, __ATOMIC_RELAXED) - 1)];
 }
 
-/* Mix a word into a hash. What is not a hash yet must become one: of two plain numbers, others have the same bits together. */
+/* Mix a word into a hash. Start from a hash (hash_word): two plain numbers may give the same result as two others. */
 static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
 {
     __extension__ typedef unsigned __int128 wide;

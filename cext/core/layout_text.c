@@ -4,7 +4,7 @@
 
 #include "core/fields.h"
 
-/* Each start of a recording writes four hundred fields: a formatted print of each would take several times as long. */
+/* Each start of a recording writes four hundred fields, and snprintf would take several times as long. */
 struct text {
     char *at, *end;
 };
@@ -44,7 +44,7 @@ static void put_fields(struct text *text, const char *before, const struct field
     }
 }
 
-/* Where a record of these fields ends. */
+/* The end of a record with these fields. */
 static unsigned end_of(const struct field *fields)
 {
     while (fields[1].name)
@@ -60,7 +60,7 @@ static void put_block(struct text *text, const struct field *fields)
     put(text, "    </block>\n");
 }
 
-/* Of calls in progress, behind a thread's own fields. */
+/* The table of calls in progress, after a thread's own fields. */
 static void put_table(struct text *text, const struct data_type *threads)
 {
     unsigned begin = end_of(threads->fields), entry = end_of(open_call_fields);

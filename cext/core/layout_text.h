@@ -5,7 +5,7 @@
 
 #include "core/visible.h"
 
-enum { LAYOUT_BYTES = 65536 }; /* more than the text has */
+enum { LAYOUT_BYTES = 65536 }; /* more than the text needs */
 
-/* Write it, without a zero at the end, and return how long it is. */
+/* Write it, without a terminating zero, and return its length. */
 VISIBLE size_t layout_write(char text[LAYOUT_BYTES]);

@@ -25,7 +25,7 @@ static struct {
 
 void levels_begin(void)
 {
-    static bool had_begun; /* else there is nothing to forget, and its memory is not touched */
+    static bool had_begun; /* if not, there is nothing to forget: leave the memory untouched */
     counting.counts = NULL;
     if (had_begun) {
         memset(governor.timed, 0, sizeof governor.timed);

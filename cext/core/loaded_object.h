@@ -27,9 +27,9 @@ struct loaded_object {
     const char *path; /* the loader's; empty for the program itself */
     uintptr_t base;
     struct region all, relro;
-    uintptr_t file_begin; /* where the first byte of its file would be, as its code is mapped */
+    uintptr_t file_begin; /* address of the file's first byte, extrapolated from where its code is mapped */
     const ElfW(Dyn) *dynamic;
-    const void *frames; /* what finds the rules of its frames (PT_GNU_EH_FRAME), or NULL */
+    const void *frames; /* the index of its unwind rules (PT_GNU_EH_FRAME), or NULL */
     const ElfW(Sym) *symbols;
     const char *names;
     const uint32_t *defined; /* DT_GNU_HASH, or NULL */
@@ -53,7 +53,7 @@ struct import_place {
     bool in_data;   /* it is no part of the table: the object's own data have the address */
 };
 
-/* Visit all slots that name a function; those in the object's own data, of which there may be thousands, only if wanted. */
+/* Visit all slots that name a function. `in_data`: also those in the object's own data, of which there may be thousands. */
 VISIBLE void object_imports(const struct loaded_object *object, bool in_data,
                             void (*visit)(void *data, const struct import_place *place), void *data);
 

@@ -1,5 +1,5 @@
-/* What is mapped: the files that a process, not only this one, has mapped so that it writes to them, as those of a
-   recording are; and whether this one can write to an address. */
+/* Memory mappings: the files that this or another process has mapped for writing, as a recording does; and whether this
+   process can write to an address. */
 #pragma once
 
 #include <stddef.h>
@@ -17,6 +17,6 @@ VISIBLE int shared_files_open(pid_t pid);
    SHARED_FILES_UNKNOWN where the kernel cannot say. */
 VISIBLE int shared_files_next(int list, uint64_t *from, char *path, size_t bytes);
 
-/* Whether this process can write to what is mapped at an address; then where that begins and ends.
-   SHARED_FILES_UNKNOWN where the kernel cannot say. */
+/* 1 if this process can write to the mapping at an address, 0 if not; `begin` and `end` are set if there is one.
+   SHARED_FILES_UNKNOWN if the kernel cannot say. */
 VISIBLE int mapping_is_writable(uintptr_t address, uintptr_t *begin, uintptr_t *end);

@@ -10,7 +10,7 @@
 enum { SYMBOLS_AT_A_TIME = 512, SECTIONS_AT_MOST = 512, PARTS_AT_MOST = 64 };
 static const uint64_t SYMBOLS_AT_MOST = 1u << 22;
 
-/* The kernel is asked itself: it may be in a program that has a `pread` of its own. */
+/* A direct system call, because the recorded program may have its own `pread`. */
 static ssize_t read_some(int file, uint64_t offset, void *into, size_t bytes)
 {
     return offset < INT64_MAX ? syscall(SYS_pread64, file, into, bytes, (off_t)offset) : -1;

@@ -77,8 +77,8 @@ struct thread {
     struct clock clock;
     struct lock_wait lock_wait;
     struct native_progress native, outermost, tls; /* the latter two may have others inside: of a database, of an encrypted connection */
-    struct cached native_place, native_stack; /* where its last native call came from: of the Python code, and with the C code */
-    uint64_t readable; /* what of its stack was found readable (native/native_stacks.c) */
+    struct cached native_place, native_stack; /* where its last native call came from: without and with the C code */
+    uint64_t readable; /* the part of its stack that was found readable (native/native_stacks.c) */
     struct child_waits waits; /* for children (core/children.h) */
     void *lines; /* its part of the line trace (lines/lines.h), or NULL */
     struct carried *carried; /* the trace contexts of its calls (core/trace_contexts.h), or NULL */

@@ -10,7 +10,7 @@
 /* `visit` may make objects and let them go again, but none that was there before; it gives 1. */
 VISIBLE void visit_tracked(int (*visit)(PyObject *, void *), void *given);
 
-/* Whether it is a set or dictionary that may have other things than texts as members or keys. */
+/* Whether it is a set or dictionary that may have members or keys other than strings. */
 static inline bool has_other_than_texts(PyObject *object)
 {
     Py_ssize_t place = 0;

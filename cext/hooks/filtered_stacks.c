@@ -24,7 +24,7 @@ struct seen_stack {
 };
 
 static struct seen_stack seen_stacks[SEEN_STACKS];
-static bool stacks_were_seen; /* else their memory is not touched */
+static bool stacks_were_seen; /* if not, leave their memory untouched */
 
 void seen_stacks_forget(void)
 {

@@ -9,7 +9,7 @@
 #include "cpython/attributes.h"
 #include "cpython/side_lock.h"
 
-/* As the kernel's text says it: before Linux 6.11. */
+/* Reads the kernel's list of mappings, for Linux before 6.11. */
 static bool is_listed_as_writable(uintptr_t wanted, uintptr_t *begin, uintptr_t *end)
 {
     char line[512], mode[8];

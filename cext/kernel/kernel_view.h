@@ -7,7 +7,7 @@
 struct kernel_view;
 
 /* Returns NULL with errno set if it fails. `follows`: also watch child processes. `has_stacks`: record the functions that led to
-   each call. `kinds`: the kinds to record, a bit for each. `costs`: of the notes, and of switches. */
+   each call. `kinds`: the kinds to record, a bit for each. `costs`: of notes and switches. */
 struct kernel_view *kernel_view_begin(struct tracepoints tracepoints, bool follows, bool has_stacks, uint32_t kinds,
                                       struct note_costs costs);
 

@@ -11,10 +11,10 @@
 enum { RING_BYTES = 1 << 20, ROUNDS = 25, CALLS = 200, SLEEPS = 4, SLEEP_NS = 20 * 1000 };
 
 struct measured {
-    uint64_t call_ns, sleep_cpu_ns; /* of one, in the fastest round */
+    uint64_t call_ns, sleep_cpu_ns; /* of one call and one sleep, in the fastest round */
 };
 
-/* The shortest that was noted: a call, and a time on a processor. */
+/* The shortest call, and the shortest time on a processor, that was noted. */
 struct noted {
     uint64_t call_ns, on_ns;
     uint64_t begun_ns, in_ns;

@@ -1,4 +1,4 @@
-/* What perf records cost the calls and the switches that they are about. */
+/* What perf records cost the calls and switches that they describe. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,9 +6,9 @@
 
 #include "kernel/tracepoints.h"
 
-/* `call_ns`: what its records cost a system call that does little, and `inside_ns` the part between the call's own two times.
-   `switch_ns`: what the kernel charges a watched thread for a switch to it outside of the two notes, and `switch_own_ns` the part
-   that it does not charge if the thread is not watched. */
+/* `call_ns`: what its records cost a system call that does little; `inside_ns`: the part between the call's own two times.
+   `switch_ns`: what the kernel charges a watched thread for a switch to it, outside the time between its two notes;
+   `switch_own_ns`: the part of that which the kernel charges only because the thread is watched. */
 struct note_costs {
     uint64_t call_ns, inside_ns, switch_own_ns;
     int64_t switch_ns;

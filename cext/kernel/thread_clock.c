@@ -4,10 +4,10 @@
 #include "sampler/schedule.h"
 
 enum {
-    SWITCH_AT_MOST_NS = 200 * 1000, /* a switch costs no more */
-    PAYMENTS = 4,                   /* each switch pays this part of what is owed */
-    FEW_SWITCHES = 16,              /* so many or fewer teach little */
-    LEARNS_SLOWLY = 8,              /* a reading changes what a new thread starts with by this part */
+    SWITCH_AT_MOST_NS = 200 * 1000, /* the most that a switch can cost */
+    PAYMENTS = 4,                   /* each switch pays the owed time divided by this */
+    FEW_SWITCHES = 16,              /* so few switches teach little */
+    LEARNS_SLOWLY = 8,              /* divisor: how much a reading changes what new threads start with */
 };
 
 static uint64_t least(uint64_t one, uint64_t other)
@@ -38,7 +38,7 @@ void watched_thread_was_there(struct watched_thread *thread)
     thread->is_before_estimated = true;
 }
 
-/* False if the thread has ended. A kernel that does not count says 0, as it does of a thread that has not run yet. */
+/* False if the thread has ended. Counts without slices are not used: the kernel does not count, or the thread has not run yet. */
 static bool ask(struct watched_thread *thread)
 {
     bool is_there = read_counts(thread, &thread->asked);
@@ -74,7 +74,7 @@ static void set_run_delay(struct watched_thread *thread, uint64_t delay_ns)
     thread->record.fields.run_delay_ns = delay_ns;
 }
 
-/* CPU time of a thread that ran so long. If more was counted than the kernel did, less is now. */
+/* CPU time of a thread that ran for so long. Counts less if more was counted before than the kernel has. */
 static uint64_t ran(struct watched_thread *thread, uint64_t passed_ns)
 {
     uint64_t paid_ns = thread->owed_ns < 0 ? least((uint64_t)-thread->owed_ns, passed_ns / 2) : 0;
@@ -82,8 +82,8 @@ static uint64_t ran(struct watched_thread *thread, uint64_t passed_ns)
     return passed_ns - paid_ns;
 }
 
-/* CPU time of a switch to the thread, which ends a time without a processor: the kernel charges the thread for it, but notes the
-   switch at its end. */
+/* CPU time of a switch to the thread, taken from the time before it: the kernel charges the thread for the switch, but notes it
+   only at its end. */
 static uint64_t switched(const struct watched *watched, struct watched_thread *thread, uint64_t away_ns)
 {
     int64_t cost_ns = (int64_t)least((uint64_t)thread->switch_ns, away_ns);
@@ -99,15 +99,15 @@ static uint64_t switched(const struct watched *watched, struct watched_thread *t
     return cpu_ns;
 }
 
-/* --- the kernel's figures against ours */
+/* --- comparing the kernel's figures with ours */
 
-/* CPU time that the kernel had counted and we had not. */
+/* CPU time that the kernel had counted, less what we had. */
 static int64_t missing_ns(const struct watched_thread *thread)
 {
     return (int64_t)(thread->asked.cpu_ns - thread->before.cpu_ns - thread->cpu_ns);
 }
 
-/* What is missing, beyond what we knew of, is what switches cost more than we thought. */
+/* Missing time that was not owed already is what switches cost more than assumed. */
 static void learn(struct watched *watched, struct watched_thread *thread)
 {
     int64_t switches = thread->switches > FEW_SWITCHES ? thread->switches : FEW_SWITCHES;
@@ -127,7 +127,7 @@ static void take_run_delay(struct watched_thread *thread)
     set_run_delay(thread, thread->asked.run_delay_ns - least(thread->asked.run_delay_ns, thread->before.run_delay_ns));
 }
 
-/* Until now, we counted right. */
+/* Take our figures so far as right. */
 static void begin_counting(struct watched_thread *thread)
 {
     thread->before.cpu_ns = thread->asked.cpu_ns - least(thread->asked.cpu_ns, thread->cpu_ns);
@@ -136,7 +136,7 @@ static void begin_counting(struct watched_thread *thread)
     thread->is_before_estimated = false;
 }
 
-/* The thread had no processor while its figures were read, so they were exact. */
+/* The thread had no processor while the kernel's figures were read, so they are exact. */
 static void compare(struct watched *watched, struct watched_thread *thread)
 {
     if (thread->is_before_estimated)
@@ -149,7 +149,7 @@ static void compare(struct watched *watched, struct watched_thread *thread)
     thread->has_lost = thread->is_asked = false;
 }
 
-/* It may have had one, for the time with the number `asked.slices`: they were not less than before that, nor more than after it. */
+/* The thread may have been on a processor, in its slice `asked.slices`: the figures lie between those before and after it. */
 static void compare_roughly(struct watched *watched, struct watched_thread *thread, bool is_before)
 {
     int64_t beyond_ns = missing_ns(thread) - thread->owed_ns;
@@ -162,20 +162,20 @@ static void compare_roughly(struct watched *watched, struct watched_thread *thre
     thread->is_asked = is_before;
 }
 
-/* Where notes were lost, the kernel has more than we. `ran_ns`: how long the thread has run since. */
+/* After notes were lost, the kernel has counted more than we. `ran_ns`: how long the thread has run since the reading. */
 static void correct(struct watched_thread *thread, uint64_t ran_ns)
 {
     uint64_t counted_ns = thread->asked.cpu_ns - least(thread->asked.cpu_ns, thread->before.cpu_ns) + ran_ns;
     if (counted_ns > thread->cpu_ns)
         add_cpu(thread, counted_ns - thread->cpu_ns);
     thread->owed_ns = 0;
-    thread->switches++; /* it is asked for again */
+    thread->switches++; /* so that the kernel is asked again */
     thread->is_asked = thread->asked_after_loss = false;
 }
 
 /* --- notes */
 
-/* Before a note is accounted for. */
+/* Use a reading before the note is accounted for. */
 static void use_before(struct watched *watched, struct watched_thread *thread, uint64_t time_ns, enum note_kind kind)
 {
     bool is_off = thread->state == WAITS || thread->state == READY;
@@ -189,7 +189,7 @@ static void use_before(struct watched *watched, struct watched_thread *thread, u
         compare_roughly(watched, thread, true);
 }
 
-/* After it was. */
+/* Use a reading after the note was accounted for. */
 static void use_after(struct watched *watched, struct watched_thread *thread, uint64_t time_ns, enum note_kind kind, bool was_on)
 {
     if (thread->asked_after_loss)

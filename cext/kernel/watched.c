@@ -7,7 +7,7 @@
 #include "kernel/watched_calls.h"
 
 enum {
-    ASKS_EVERY_NS = 100 * 1000, /* about one thread, on average: it takes a tenth of that */
+    ASKS_EVERY_NS = 100 * 1000, /* about one thread or another; asking takes a tenth of that */
     SHORT_GAP_NS = 20 * 1000 * 1000,
 };
 
@@ -123,7 +123,7 @@ static void become(struct watched *watched, struct watched_thread *thread, const
     code_map_forget(&process->code);
     process_forget_descriptors(process, thread->record.open[0].start_ns);
     if (!call_is_exec(thread))
-        watched_thread_was_there(thread); /* it is another one, which has taken over the number */
+        watched_thread_was_there(thread); /* another thread has taken over this one's number */
     for (struct watched_thread *each = process->threads, *next; each; each = next) {
         next = each->next;
         if (each != thread)
@@ -179,7 +179,7 @@ static enum wanted begin_another(struct watched *watched, const struct note *not
     return PLACE;
 }
 
-/* Nothing is known of it until its next note. One that has ended meanwhile may have none. */
+/* Its state is unknown until its next note. If it has ended meanwhile, there may be none. */
 static void lose_thread(struct watched_thread *thread)
 {
     bool is_there = thread_ask_kernel_after_loss(thread);
@@ -230,8 +230,8 @@ static enum wanted end_of_thread(struct watched *watched, struct watched_thread 
     return END;
 }
 
-/* Nobody knows what a thread did while notes were lost if it has ended meanwhile: then that time is left out, if it was long, and
-   what follows counts as of another thread. */
+/* If a thread has ended, what it did while notes were lost is unknown. A long gap is left out: what follows counts as another
+   thread. */
 static bool has_gap(const struct watched_thread *thread, const struct note *note)
 {
     return thread->is_cut && note->time_ns > thread->last_ns + SHORT_GAP_NS;

@@ -1,6 +1,6 @@
 /* The watched processes and their threads: turns notes (kernel/rings.h) into events.
 
-   A thread's CPU time is the time between being switched in and switched out, and what the switch itself cost. A thread in an unknown
+   A thread's CPU time is the time between being switched in and out, and the cost of the switch itself. A thread in an unknown
    state counts as running until a note says otherwise. If records were lost, the kernel's own count of the CPU time is used. */
 #pragma once
 
@@ -18,7 +18,7 @@ enum thread_state { UNSURE, RUNS, READY, WAITS };
 
 enum { STATUS_UNKNOWN = -1, NO_CALL = -1 };
 
-/* What the kernel itself has counted of a thread, read between two instants. */
+/* The kernel's own counts of a thread, read between `from_ns` and `until_ns`. */
 struct kernel_counts {
     uint64_t from_ns, until_ns, cpu_ns, run_delay_ns;
     uint64_t slices; /* how often the thread got a processor */
@@ -31,20 +31,20 @@ struct watched_thread {
     enum thread_state state;
     uint64_t last_ns, cpu_ns;
     struct kernel_counts before; /* when watching started */
-    struct kernel_counts asked;  /* to be compared with ours at the next note after it, if `is_asked` */
+    struct kernel_counts asked;  /* if `is_asked`: compare with ours at the next note after it */
     bool is_asked, asked_after_loss;
     bool is_before_estimated; /* `before` is not exact, as the thread ran */
     bool has_lost;            /* notes were lost since the last comparison */
-    uint64_t slices;          /* how often it was noted to get a processor */
-    uint32_t switches;        /* the same, since the last comparison */
-    int64_t switch_ns;        /* what the kernel charges for one, on average */
-    int64_t owed_ns;          /* what it had charged beyond ours, or less if below 0; for the next switches to make good */
-    uint64_t own_in_call_ns;  /* the recording's part of the switches during the call in progress */
+    uint64_t slices;          /* how often it got a processor, by the notes */
+    uint32_t switches;        /* switches to it since the last comparison */
+    int64_t switch_ns;        /* average cost that the kernel charges for one */
+    int64_t owed_ns;          /* CPU time still to add (or, below 0, to subtract) to match the kernel's count */
+    uint64_t own_in_call_ns;  /* the recording's share of switches in the call in progress */
     int64_t in_call; /* the system call that it is in, or -1 */
     int64_t found_in; /* the one that it was in when it was found, at `found_ns`, or -1; until its first note */
     uint64_t found_ns;
-    uint64_t gone_ns; /* when it was found to have ended, if notes were lost before; 0 otherwise */
-    bool is_cut;      /* the same, and there was no note since those that were lost */
+    uint64_t gone_ns; /* when it was found to have ended after notes were lost; 0 otherwise */
+    bool is_cut;      /* it was found so, and there has been no note since */
     bool is_recorded; /* it is of a kind that is */
     bool is_outside;  /* the end of its last call was seen, and no note has been lost since */
     uint64_t argument[ARGUMENTS]; /* of it */
@@ -90,7 +90,7 @@ struct watched {
     struct watched_process *processes;
     struct numbers threads; /* their addresses in `thread`, from 1 on, by tid */
     struct watched_thread **thread;
-    uint64_t asked; /* how many threads there were when the kernel was last asked about them */
+    uint64_t asked; /* number of threads when the kernel was last asked about them */
     uint32_t room, used;
 };
 
@@ -113,10 +113,10 @@ void watched_thread_was_there(struct watched_thread *thread);
 /* The thread was already waiting in the call that this note describes when watching started. */
 void watched_thread_found(struct watched_thread *thread, const struct note *note);
 
-/* All notes up to this instant were taken: end threads that had ended by then, and whose last notes were lost. */
+/* All notes up to this instant were taken: end the threads that had ended by then and whose last notes were lost. */
 void watched_end_gone(struct watched *watched, uint64_t until_ns);
 
-/* Read what the kernel has counted of the threads. */
+/* Read the kernel's counts of the threads. */
 void watched_ask_kernel(struct watched *watched, uint64_t now_ns);
 
 /* Write what is not written yet. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Bytes that are read one after the other, of a copy; none behind the end. */
+/* Reads the bytes of a copy in order, and none after its end. */
 struct reader {
     const uint8_t *at, *end;
     uintptr_t moved; /* from the copy to the original */
@@ -30,7 +30,7 @@ static void skip(struct reader *from, uint64_t bytes)
     from->at += bytes < left ? bytes : left;
 }
 
-/* Seven bits a byte, the least first; the sign is that of the last. */
+/* LEB128: seven bits a byte, least significant first; the last byte has the sign. */
 static uint64_t read_number(struct reader *from, bool is_signed)
 {
     uint64_t value = 0, byte;
@@ -55,7 +55,7 @@ static int64_t read_signed(struct reader *from)
     return (int64_t)read_number(from, true);
 }
 
-/* --- addresses in the forms in which compilers and linkers write them */
+/* --- encoded addresses (DW_EH_PE_…) */
 
 enum { FORM_whole = 0x00, FORM_two = 0x02, FORM_four = 0x03, FORM_eight = 0x04, FORM_signed = 0x08 };
 enum { FORM_OF_NUMBER = 0x0f, FORM_FROM_HERE = 0x10, FORM_FROM_TABLE = 0x30, FORM_OF_START = 0x70 };
@@ -76,7 +76,7 @@ static size_t bytes_of_form(uint8_t form)
     }
 }
 
-/* Without what it is counted from. */
+/* Without adding what it is relative to. */
 static uint64_t read_plain(struct reader *from, uint8_t form)
 {
     size_t bytes = bytes_of_form(form);
@@ -92,19 +92,19 @@ static uintptr_t read_address(struct reader *from, uint8_t form, uintptr_t table
     return value + (start == FORM_FROM_HERE ? here : start == FORM_FROM_TABLE ? table : 0);
 }
 
-/* --- which description has the address */
+/* --- finding the description of an address */
 
 struct description {
     uintptr_t begin, end; /* the code */
-    struct reader steps;  /* what changes from instruction to instruction */
+    struct reader steps;  /* how the rule changes from instruction to instruction */
 };
 
-/* What several descriptions have in common. */
+/* What several descriptions share (a CIE; a description is an FDE). */
 struct common {
     uint64_t code_unit;
     int64_t data_unit;
     uint8_t form;
-    bool has_more;   /* each description says how much else it has */
+    bool has_more;   /* descriptions have additional data, with its length */
     bool is_handler; /* it returns to where a signal arrived */
     struct reader steps;
 };
@@ -128,7 +128,7 @@ static struct reader entry_at(const struct frame_table *frames, uintptr_t addres
     return reader_of(to, is_read ? bytes : 0, address + sizeof bytes);
 }
 
-/* The table is in the order of addresses: each its address and that of its description, from the table's head on. */
+/* The table is sorted by address: the code's address and that of its description, both relative to the table's head. */
 struct table_entry {
     int32_t begin, description;
 };
@@ -138,7 +138,7 @@ struct table {
     uint64_t count;
 };
 
-/* False if there is none, or in a form that no linker writes. */
+/* False if there is none, or if it has a form that no linker writes. */
 static bool find_table(const struct frame_table *frames, struct table *table)
 {
     struct {
@@ -153,7 +153,7 @@ static bool find_table(const struct frame_table *frames, struct table *table)
            head.entries == (FORM_FROM_TABLE | FORM_signed | FORM_four);
 }
 
-/* The address of the description of what begins last at or before `address`; 0 if there is none. */
+/* The address of the last description whose code begins at or before `address`; 0 if there is none. */
 static uintptr_t find_description(const struct frame_table *frames, uintptr_t address)
 {
     struct table table;
@@ -174,7 +174,7 @@ static uintptr_t find_description(const struct frame_table *frames, uintptr_t ad
     return found.description ? head + (uintptr_t)(intptr_t)found.description : 0;
 }
 
-/* The letters behind `z` say what of it there is, in their order. */
+/* The letters after `z` say which additions there are, and in what order. */
 static void read_additions(struct reader *entry, const char *letters, struct common *common)
 {
     for (; *letters && !entry->failed; letters++)
@@ -227,12 +227,12 @@ static bool read_description(const struct frame_table *frames, uintptr_t address
     return !entry.failed;
 }
 
-/* --- what it says at an address */
+/* --- the rule at an address */
 
 #if defined __x86_64__
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16, RETURN_AT = -8 };
 #else
-enum { FRAME_POINTER = -1, STACK_POINTER = -2, RETURN_ADDRESS = -3, RETURN_AT = 0 }; /* nothing is understood */
+enum { FRAME_POINTER = -1, STACK_POINTER = -2, RETURN_ADDRESS = -3, RETURN_AT = 0 }; /* no description is understood */
 #endif
 
 enum { DEEPEST = 8 };
@@ -264,7 +264,7 @@ static void set_frame_at(struct machine *machine, int64_t offset)
     rule->frame_at = (int32_t)offset;
 }
 
-/* The caller's register of that number is kept at `offset` from the frame's end. */
+/* The caller's value of that register is saved at `offset` from the frame's end. */
 static void set_kept(struct machine *machine, uint64_t number, int64_t offset)
 {
     struct frame_rule *rule = &machine->now.rule;
@@ -276,7 +276,7 @@ static void set_kept(struct machine *machine, uint64_t number, int64_t offset)
     rule->pointer_at = (int16_t)offset;
 }
 
-/* It is somewhere that is not understood, or nowhere. */
+/* The caller's value is in a place that is not understood, or undefined. */
 static void set_lost(struct machine *machine, uint64_t number, bool is_undefined)
 {
     if (number == RETURN_ADDRESS) {
@@ -306,8 +306,8 @@ static void set_first(struct machine *machine, uint64_t number)
     }
 }
 
-/* A computation of which one form is understood: what compilers write where a function aligns its stack. It gives the number
-   beside the frame pointer, or what is in memory there. */
+/* A DWARF expression. Only the form that compilers write for a function that aligns its stack is understood: an address at an
+   offset from the frame pointer, or the word in memory there. */
 struct computed {
     bool is_known, is_in_memory;
     int64_t offset;
@@ -367,7 +367,7 @@ static void advance(struct machine *machine, uint64_t units)
     machine->at += units * machine->common->code_unit;
 }
 
-/* Those with a number in their lower bits; DW_CFA_… in the sources. */
+/* Steps with a number in their lower bits; DWARF calls steps DW_CFA_…. */
 enum { STEP = 0xc0, ADVANCE = 0x40, OFFSET = 0x80, RESTORE = 0xc0 };
 enum {
     NOTHING, SET_PLACE, ADVANCE_1, ADVANCE_2, ADVANCE_4, OFFSET_EXTENDED, RESTORE_EXTENDED, UNDEFINED, SAME_VALUE, REGISTER,
@@ -437,7 +437,7 @@ static void make_step(struct machine *machine, struct reader *steps)
         step_about_register(machine, steps, step);
 }
 
-/* All steps of up to `address`. False if one is not understood. */
+/* Run the steps up to `address`. False if one is not understood. */
 static bool run(struct machine *machine, struct reader steps, uintptr_t address)
 {
     while (steps.at < steps.end && !steps.failed && machine->at <= address) {

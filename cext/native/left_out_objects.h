@@ -7,8 +7,8 @@
 
 #include "core/loaded_object.h"
 
-/* Before the others, which the loader calls while it lists its objects: another thread may be loading one, and wait for the list, so
-   nothing may be asked of the loader then. */
+/* Call this first. The other functions run while the loader lists its objects, and must not call it: another thread that loads
+   an object may be waiting for the list, so both would deadlock. */
 void left_out_objects_begin(void);
 
 /* The last part of its path; empty for the program itself. */
@@ -18,6 +18,6 @@ const char *name_of_object(const struct loaded_object *object);
 bool begins_with_one_of(const char *name, const char *const *beginnings);
 
 bool object_is_of_the_c_library(const struct loaded_object *object);
-/* Is it of the C library, or ours? */
+/* Is it the C library's, or ours? */
 bool object_is_apart(const struct loaded_object *object);
 bool object_is_left_out(const struct loaded_object *object);

@@ -16,18 +16,18 @@ struct caller {
     uint32_t first, slots; /* its exchanged slots (native/native_objects.c); none for one that is left out */
     uint32_t site, serial; /* of the recording that the number belongs to */
     bool is_own;         /* the program's own code */
-    bool is_interpreter; /* what calls its functions is known by itself */
+    bool is_interpreter; /* stacks end here: its callers are known from Python */
     bool is_shown;       /* it is neither the C library's nor ours */
-    uintptr_t file_begin; /* as its code is mapped, the first byte of its file */
-    const void *frames;  /* the head of its table of rules for frames, or NULL */
+    uintptr_t file_begin; /* address of the file's first byte, extrapolated from where its code is mapped */
+    const void *frames;  /* the head of its table of frame rules, or NULL */
     char name[CALLER_NAME];
-    char path[CALLER_PATH]; /* empty if it is longer */
+    char path[CALLER_PATH]; /* empty if it does not fit */
 };
 
 /* The object with code at that address; NULL if there is none. */
 const struct caller *native_caller_at(uintptr_t address);
 
-/* Changes when an object leaves its addresses to others, and with each recording: what was known of addresses is then void. */
+/* Changes when an object is unloaded, and with each recording: what was known of addresses is then invalid. */
 uint64_t native_callers_now(void);
 
 /* The entry of this object; NULL if there is none. */

@@ -14,14 +14,14 @@
 
 enum { RETURNS = 8192, FUNCTIONS = 2048, NAME_BYTES = 800 };
 
-/* What is kept of an address. The first word holds the key mixed with the others, so a torn entry matches no key. */
+/* What is known of an address. The first word is the key mixed with the others, so that a torn entry matches no key. */
 struct kept_return {
     uint64_t mixed, rule, site;
 };
 
 static struct {
     struct kept_return returns[RETURNS];
-    struct cached functions[FUNCTIONS]; /* the sites, by where their code begins */
+    struct cached functions[FUNCTIONS]; /* sites, by the beginning of their code */
 } known;
 
 static uint64_t key_of(uintptr_t address)
@@ -31,7 +31,7 @@ static uint64_t key_of(uintptr_t address)
 
 /* --- the name of a function */
 
-/* A return address that is looked up: the call is before it, where another function may begin already. */
+/* The lookup of a return address. The call is before it; at the address itself, another function may begin. */
 struct asked {
     uintptr_t address; /* of the call */
     const struct caller *caller;
@@ -39,7 +39,7 @@ struct asked {
     struct known_return found;
 };
 
-/* The place of the name in `name`; that of the object if the function has no symbol. */
+/* Returns the function's name, in `name`, or the object's name if the function has no symbol. */
 static const char *find_name(const struct asked *asked, char name[NAME_BYTES])
 {
     struct symbol symbol;
@@ -87,7 +87,7 @@ static void look_up(void *about)
     asked->found.site = caller->is_shown ? site_of(asked, begin) : 0;
 }
 
-/* It takes a larger stack than the thread's may be. */
+/* On a spare stack: the lookup needs more than the thread may have left. */
 static struct known_return look_up_apart(uintptr_t address)
 {
     struct asked asked = {.address = address - 1, .caller = native_caller_at(address - 1)};

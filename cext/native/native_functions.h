@@ -1,4 +1,4 @@
-/* What is known of the addresses that functions return to. */
+/* What is known of return addresses. */
 #pragma once
 
 #include <stdint.h>
@@ -12,5 +12,5 @@ struct known_return {
     uint32_t is_interpreter;
 };
 
-/* What is known of that address; the first time it is looked up in the object's file, which counts as recording. */
+/* What is known of that address. The first time, it is looked up in the object's file; that time counts as overhead. */
 struct known_return native_return_to(struct thread *thread, uintptr_t address);

@@ -16,8 +16,8 @@ struct thread *native_host_thread(void);
 
 /* Where a native call comes from. */
 struct native_origin {
-    const void *caller; /* it returns to there */
-    uintptr_t frame;    /* of its wrapper */
+    const void *caller; /* its return address */
+    uintptr_t frame;    /* its wrapper's frame */
 };
 
 /* The stack of a call that C code makes. */

@@ -31,11 +31,11 @@ static uint32_t stack_by_library(struct thread *thread, const void *caller, uint
     return stack;
 }
 
-/* --- what of the thread's stack can be read: a rule may be wrong, as of code that was written by hand */
+/* --- which part of the thread's stack can be read: a rule may be wrong, for example in hand-written assembly */
 
 enum { PAGE = 4096, FARTHEST = 1024 * 1024, PAGES_BITS = 28 };
 
-/* From where on how many pages of it were found readable, in one word, because a signal handler may look as well. */
+/* First page and number of readable pages, in one word, because a signal handler may use it, too. */
 static struct region readable_of(const struct thread *thread)
 {
     uint64_t word = __atomic_load_n(&thread->readable, __ATOMIC_RELAXED);
@@ -55,7 +55,7 @@ static bool can_read_page(uintptr_t page)
     return readable_copy(&byte, (const void *)page, 1);
 }
 
-/* With what lies between. */
+/* Only if all pages in between are readable, too. */
 static bool extend(struct region *readable, uintptr_t page)
 {
     while (readable->end <= page && page - readable->end < FARTHEST && can_read_page(readable->end))
@@ -70,7 +70,7 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~(uintptr_t)(PAGE - 1);
 }
 
-/* Begin where a wrapper has its frame: that is readable. */
+/* Begin at the wrapper's frame, which is readable. */
 static struct region readable_around(const struct thread *thread, uintptr_t frame)
 {
     struct region readable = readable_of(thread);
@@ -82,7 +82,7 @@ static struct region readable_around(const struct thread *thread, uintptr_t fram
 
 enum { DEEPEST = 64 };
 
-/* A frame: where its function was when it called, and the registers there. */
+/* A frame: the address that a call in it returns to, and the registers there. */
 struct place {
     uintptr_t address, stack, pointer;
 };
@@ -104,7 +104,7 @@ static bool read_word(struct walk *walk, uintptr_t address, uintptr_t *word)
 }
 
 #if defined __x86_64__
-/* A wrapper keeps its caller's frame pointer where its own points to, before the address that it returns to. */
+/* A wrapper's frame pointer points to its caller's, and the return address comes next. */
 static struct place caller_of_wrapper(struct native_origin from)
 {
     const uintptr_t *frame = (const uintptr_t *)from.frame;
@@ -126,7 +126,7 @@ static bool find_pointer(struct walk *walk, const struct frame_rule *rule, uintp
            read_word(walk, base + (uintptr_t)(intptr_t)rule->pointer_at, &walk->at.pointer);
 }
 
-/* The stack grows down, so each caller's part of it is above. */
+/* The stack grows down, so each caller's frame is at a higher address. */
 static bool go_out(struct walk *walk, const struct frame_rule *rule)
 {
     uintptr_t end;
@@ -138,8 +138,7 @@ static bool go_out(struct walk *walk, const struct frame_rule *rule)
     return true;
 }
 #else
-/* Frame pointers are kept by all code of this machine that is compiled as its rules say: each points to its caller's, and the
-   address that is returned to comes after it. */
+/* Code that follows this architecture's ABI keeps frame pointers: each points to its caller's, and the return address is next. */
 static struct place caller_of_wrapper(struct native_origin from)
 {
     return (struct place){(uintptr_t)from.caller, from.frame, *(const uintptr_t *)from.frame};
@@ -157,7 +156,7 @@ static bool go_out(struct walk *walk, const struct frame_rule *rule)
 }
 #endif
 
-/* True where nothing called the function, or the interpreter did. */
+/* True if nothing called the function, or the address is in the interpreter. */
 static bool is_outermost(const struct known_return *known, const struct place *at)
 {
     return known->is_interpreter || known->rule.is_last || !at->address;

@@ -1,4 +1,5 @@
-/* The stacks of native calls: the library that makes one, or the functions that led to it, before the line of Python. */
+/* The stacks of native calls: the line of Python, and inside it the library that makes the call, or the functions that led to
+   it. */
 #pragma once
 
 #include <stdint.h>
@@ -6,6 +7,5 @@
 #include "core/threads.h"
 #include "native/native_host.h"
 
-/* The number of the stack of a call of the calling thread, which is made from `outer`; that itself if nothing is known
-   of the code. */
+/* The number of the stack of a call that the calling thread makes from `outer`; `outer` itself if the code is unknown. */
 uint32_t native_stack_of(struct thread *thread, struct native_origin from, uint32_t outer);

@@ -36,8 +36,8 @@ _TITLE = re.compile(r' title="[^"]*"')
 
 
 class Description:
-    """What is the same in all experiments of a recording: the intrinsics, and `head`, the log up to the command as
-    `describe.head` makes it. `short_head` is for descendants: only their founder tells what fields mean. Raises
+    """What all experiments of a recording share: the intrinsics, and `head`, the log up to the command as
+    `describe.head` makes it. `short_head` is for descendants: only the founder's log says what fields mean. Raises
     ExperimentError."""
 
     def __init__(self, head: str, intrinsics: Iterable[Intrinsic]) -> None:
@@ -48,8 +48,8 @@ class Description:
 
 class Observed:
     """The experiment of a process, in an existing `directory`. `process` has the attributes of the log's `process`
-    element; `founder` is the experiment of the founder of a descendant. Nothing but the map is written before `write`.
-    Raises OSError."""
+    element; `founder` is the founder's experiment if the process is a descendant. Only the map is written before
+    `write`. Raises OSError."""
 
     def __init__(
         self, directory: str, description: Description, process: Mapping[str, object], founder: str = ""
@@ -60,7 +60,7 @@ class Observed:
         self._description = description
         self._command: list[str] = []
         self._events = [describe.element("process", 1, **process)]
-        self._written: dict[str, int] = {}  # by name, what each file has, as a hash
+        self._written: dict[str, int] = {}  # hashes of the files' contents, by name
         self._write_map(founder)
 
     def write(self, tables: Tables) -> None:
@@ -92,14 +92,14 @@ class Observed:
             drain.empty()
 
     def _write_map(self, founder: str) -> None:
-        """It is the founder's file, where files can have several names."""
+        """A hard link to the founder's file, if the file system permits it."""
         try:
             os.link(os.path.join(founder, names.MAP), os.path.join(self.directory, names.MAP), follow_symlinks=False)
         except OSError:
             self._replace(names.MAP, self._description.map)
 
     def _replace(self, name: str, data: bytes) -> None:
-        """Replace a file atomically, unless it has this already. A directory that has replaced ours is not touched."""
+        """Replace a file atomically, unless it has this content. A directory that has replaced ours is not touched."""
         if self._written.get(name) == hash(data):
             return
         if _identity_of(self.directory) != self._identity:

@@ -11,14 +11,18 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
          interpreter=(), libraries=(), trace_parent=""):
     """The text of log.xml up to the process itself, which the recorder adds (a forked child has the same head).
 
-    `version` is that of interpose, `layout` the text that interpose.timing.shims.layout gives; `clock` kind, reason,
-    cost of a reading in nanoseconds and resolution in seconds; `cost` what a recorded call costs, what of it lies
-    inside its own clock readings, and how long a wait for a lock is to be recorded, all in nanoseconds; `interposed`
-    in what way calls are interposed, and why so; `arguments` what is kept of the command line behind the interpreter
-    (None: the command is added later); `roots` the directories that the program imports from; `interpreter` where who
-    samples the process finds what its threads run (interpose.timing.shims.interpreter_layout), and `libraries` where
-    code lies that is not the program's own; `redacted` gives of a text what may be written. `trace_parent`: the trace
-    context in which the program was started, as text of version 00, or nothing.
+    - `version`: that of interpose
+    - `layout`: the text that interpose.timing.shims.layout returns
+    - `clock`: kind, reason, cost of a reading in nanoseconds, and resolution in seconds
+    - `cost`: what a recorded call costs, the part of that between its own clock readings, and from which duration on
+      a wait for a lock is recorded, all in nanoseconds
+    - `interposed`: how calls are interposed, and why
+    - `arguments`: what is kept of the command line after the interpreter (None: the command is added later)
+    - `roots`: the directories that the program imports from
+    - `interpreter`: where a sampler finds what the threads run (interpose.timing.shims.interpreter_layout)
+    - `libraries`: where code is that is not the program's own
+    - `redacted`: returns the part of a text that may be written
+    - `trace_parent`: the trace context in which the program was started, as text of version 00, or nothing
     """
     lines = ['<?xml version="1.0" encoding="utf-8"?>', f'<experiment version="{format_version}">']
     python = ".".join(map(str, sys.version_info[:3]))

@@ -155,7 +155,7 @@ def read_log(path: str, place: str, damages: Damages) -> Log:
 
 
 def parse_log(data: bytes, place: str, damages: Damages) -> Log:
-    """The same of the content of the file."""
+    """The log in `data`, the content of the file."""
     if (known := _with_known_descriptions(data)) is not None:
         return known
     log = _parsed(data, place, damages).log

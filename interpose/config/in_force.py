@@ -1,5 +1,5 @@
-"""The settings in force in a program that starts. Where nothing is set but what to record, the usual case, they come
-ready from the bundle (interpose/bundle.py), without the modules that know what each setting means.
+"""The settings in force in a program that starts. If only what to record is set, the usual case, they come ready from
+the bundle (interpose/bundle.py), without the modules that interpret settings.
 
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 GIVEN_TO_DESCENDANTS = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN")  # see cext/core/child_variables.h
-WHAT = "INTERPOSE"  # the variable that says what to record, as one of these for example
+WHAT = "INTERPOSE"  # the variable that says what to record; its usual values follow
 USUAL = ("1", "calls", "calls,profile", "profile", "native", "lines", "calls,lines", "coverage", "heap")
-PACKED: "tuple[dict[str, tuple[str, ...]], dict[str, Any]] | None" = None  # as `usual` gives, where the bundle has it
+PACKED: "tuple[dict[str, tuple[str, ...]], dict[str, Any]] | None" = None  # what `usual` returns, if there is a bundle
 
 
 class InForce:
-    """What can be asked of the settings in force; by variable, their texts and where these came from. Each setting is
-    an attribute (interpose.config.schema)."""
+    """The settings in force. Each setting is an attribute (interpose.config.schema); `texts` and `origins` have, by
+    variable, its text and where that came from."""
 
     archive: str
     dir: str
@@ -37,24 +37,24 @@ class InForce:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.origins: dict[str, str] = {}
-        self.said: dict[str, str] = {}  # as it was said there, for messages
+        self.said: dict[str, str] = {}  # the text as it is written there, for messages
         self.forbidden: Mapping[str, str] = {}  # kinds that the administrator forbids, by the place that says so
         self.within = ""  # what became of the transaction that the process was started in
-        self.warnings: list[str] = []  # what could not be done of it, while all else is
+        self.warnings: list[str] = []  # what cannot be applied, while all else is
 
     @property
     def stack_kept(self) -> bool:
-        """Whether it is recorded where calls come from."""
+        """Whether the stacks of calls are recorded."""
         return self.stack != "none"
 
     @property
     def native_functions(self) -> bool:
-        """Whether a native call keeps the functions of C that led to it."""
+        """Whether a native call keeps the C functions that led to it."""
         return self.native_stack == "functions"
 
     @property
     def wait_when_full(self) -> bool:
-        """Whether the program waits for room, and no events are dropped."""
+        """Whether the program waits for room instead of dropping events."""
         return self.when_full == "wait"
 
     @property
@@ -64,7 +64,7 @@ class InForce:
 
     @property
     def trigger_above_ns(self) -> int | None:
-        """How long a call is that fires the trigger; None if none does."""
+        """How long a call must be to fire the trigger; None if no call fires it by its length."""
         return self.trigger.above_ns if self.trigger else None
 
     @property
@@ -74,7 +74,7 @@ class InForce:
 
     @property
     def trigger_exit(self) -> bool:
-        """Whether an exit status that is not 0 does."""
+        """Whether an exit status other than 0 fires it."""
         return self.trigger is not None and self.trigger.exit
 
     def environment(self) -> dict[str, str]:
@@ -84,7 +84,7 @@ class InForce:
 
 
 def usual() -> "tuple[dict[str, tuple[str, ...]], dict[str, Any]]":
-    """What the bundle keeps: what each of `USUAL` means, and all that is in force if nothing else is set."""
+    """What the bundle keeps: what each of `USUAL` means, and the settings in force if nothing else is set."""
     from interpose.config import precedence
 
     settings = {**vars(precedence.resolve({}, {WHAT: USUAL[0]}, {})), "dir": "."}
@@ -92,7 +92,7 @@ def usual() -> "tuple[dict[str, tuple[str, ...]], dict[str, Any]]":
 
 
 def ready(text: str, warnings: list[str]) -> "Settings | None":
-    """The settings where nothing is set but what to record; None where they are not in the bundle."""
+    """The settings if only what to record is set; None if they are not in the bundle."""
     records, settings = PACKED or ({}, {})
     if text not in records:
         return None
@@ -107,8 +107,8 @@ def ready(text: str, warnings: list[str]) -> "Settings | None":
 
 
 def at_start(environment: "Mapping[str, str]", load: "Callable[[], object]") -> "Settings":
-    """The settings of a program that starts here with `environment`; `load` is called before modules are imported that
-    know what settings mean. Raises SettingError."""
+    """The settings of a program that starts here with `environment`. `load` is called before the modules that interpret
+    settings are imported. Raises SettingError."""
     file, why_ignored = settings_file.read_file(".", load)
     set_here = [name for name in environment if name.startswith(WHAT) and name not in GIVEN_TO_DESCENDANTS]
     if set_here == [WHAT] and not file and (found := ready(environment[WHAT], why_ignored)):

@@ -1,7 +1,7 @@
 """Which settings are in force: options go before the environment, that before the file, that before the defaults.
 
-What a control file or a filter asks for besides is added. This is imported inside the traced program where something
-is set (interpose.config.in_force), so it imports next to nothing.
+What a control file or a filter asks for besides is added. This is imported inside the traced program if settings are
+set (interpose.config.in_force), so it imports next to nothing.
 """
 
 import os

@@ -3,7 +3,7 @@
 A new setting is an entry of `Settings`. Of it are made the variable, the option, the key of the file, the table of
 docs/settings.md and that of README.md; what the recorder is given of it is a
 line of cext/core/settings.h with its name.
-This is imported inside the traced program where something is set, so it imports next to nothing.
+This is imported inside the traced program if settings are set, so it imports next to nothing.
 """
 
 from interpose import quantities

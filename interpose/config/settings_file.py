@@ -1,4 +1,4 @@
-"""The settings file of a project: which one it is, and what it says.
+"""The settings file of a project: finds and reads it.
 
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
@@ -24,8 +24,8 @@ def read_file(directory: str, load: "Callable[[], object]" = list) -> "tuple[Fil
     ignored, if somebody else could have written it. The search ends at a directory that somebody else can write to.
 
     Reads flat lines `key = "text"`, a number, true or false, because a whole TOML reader takes 15 ms to import. Raises
-    SettingError, with file and line, for any other line in the section. `load` is called before modules are imported
-    for that.
+    SettingError, with file and line, for any other line in the section. `load` is called before the modules that
+    parse the section are imported.
     """
     try:
         directory = os.path.abspath(directory)
@@ -66,7 +66,7 @@ def _trusted(path: str, data: bytes, load: "Callable[[], object]") -> "tuple[Fil
 
 
 def absolute(directory: str, origin: str = "") -> str:
-    """The directory from the root on; a file says it relative to where the file is."""
+    """The absolute path of a directory; in a settings file, it is relative to that file's directory."""
     path, _, line = origin.rpartition(":")
     try:
         base = os.path.dirname(path) if line.isdecimal() else os.getcwd()

@@ -9,7 +9,7 @@ import stat
 import sys
 
 AT_SECURE = 23  # getauxval(3): set where the kernel gave a program rights that its caller does not have
-AUXILIARY_BYTES = 4096  # ten times as much as there is
+AUXILIARY_BYTES = 4096  # ten times what it has
 
 LINKS_AT_MOST = 40
 
@@ -87,7 +87,7 @@ def has_other_rights() -> bool:
 
 
 def _auxiliary_vector() -> bytes:
-    """What the kernel told the process when it began. Raises OSError."""
+    """What the kernel passed to the process at its start. Raises OSError."""
     descriptor = os.open("/proc/self/auxv", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(descriptor, AUXILIARY_BYTES)

@@ -106,7 +106,7 @@ def test_an_installed_package_begins_from_it_alone(tmp_path, settings, bundles):
 
     opened = {each.rpartition("/")[2].partition(".")[0] for each in done.stdout.split()}
     assert list((tmp_path / "here").iterdir())
-    assert opened == {"__init__", "boot", *bundles}  # the package, this, and what it begins from
+    assert opened == {"__init__", "boot", *bundles}  # the package, boot.py, and the bundles
 
 
 def test_its_code_is_all_there(made):

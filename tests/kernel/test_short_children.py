@@ -1,4 +1,4 @@
-"""Many short processes: what is the same for all is written once, and all commands read them, each alone as well."""
+"""Many short processes: shared content is written once, and all commands read them, together and each alone."""
 
 import shutil
 from pathlib import Path

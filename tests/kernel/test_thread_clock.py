@@ -1,4 +1,4 @@
-"""CPU time of threads, and their wait for a processor, are those that the kernel itself counts."""
+"""CPU time of threads, and their wait for a processor, are what the kernel itself counts."""
 
 import json
 import os
@@ -19,7 +19,7 @@ pytestmark = MARKS
 
 
 def watched_child(directory: Path, *words: str | Path) -> tuple[Process, dict[str, object]]:
-    """The record of a program that a shell started, from its fork on, and what the program itself says as JSON."""
+    """The record of a program that a shell started, from its fork on, and what the program prints as JSON."""
     script = [*KERNEL, "-o", "clock.1.er", "sh", "-c", '"$@"; exit 0', "sh", *words]
     done = subprocess.run(script, cwd=directory, env=environment(), capture_output=True, text=True, check=True)
     newest = max(map(str, directory.glob("clock*.er")), key=os.path.getmtime)
@@ -73,7 +73,7 @@ while time.process_time() < end:
 @pytest.mark.alone
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_cpu_time_of_a_process_is_what_the_kernel_charges_for_it(tmp_path, name):
-    """What a hypervisor takes away from a thread that runs is CPU time to us only: the best of some runs counts."""
+    """Only we count time that a hypervisor takes from a running thread as CPU time, so the best of some runs counts."""
     source = f"import json, os, sys, threading, time\n{PROGRAMS[name]}{ENDS}"
 
     least = 1.0
@@ -161,7 +161,7 @@ def test_threads_wait_for_a_processor_as_long_as_the_kernel_counted(tmp_path, ri
     found = {each.record.tid: each.record.run_delay_ns for each in process.threads}
     for tid, delay_ns in delays_ns.items():
         assert delay_ns > 20_000_000
-        # It may have waited once more after it had looked, and before it was seen again.
+        # The thread may have waited once more between its own reading and the next note.
         assert delay_ns - 5_000_000 < found[int(tid)] < 1.02 * delay_ns + 20_000_000
 
 

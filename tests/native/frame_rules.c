@@ -1,4 +1,4 @@
-/* Loads a library and prints the rule at each address of it that it reads, in the words of readelf. */
+/* Loads a library, reads addresses in it, and prints the rule at each one, in the notation of readelf. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <inttypes.h>

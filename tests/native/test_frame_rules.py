@@ -1,4 +1,4 @@
-"""How a frame's caller is found, compared with what readelf says of the libraries of this process."""
+"""How a frame's caller is found, compared with what readelf says about the libraries of this process."""
 
 import platform
 import re
@@ -29,10 +29,10 @@ def libraries():
 
 
 def rows_of(path):
-    """Each address at which readelf says how to find the caller: in its words the frame's end, the frame pointer and
-    the return address. Without frames of signal handlers, which are not followed."""
+    """Each address for which readelf says how to find the caller, with the frame's end, the frame pointer and the
+    return address in its notation. Without frames of signal handlers, which are not followed."""
     words = ["readelf", "--debug-dump=frames-interp", path]
-    # It fails where debug information in another file is missing, which is not asked for.
+    # readelf fails if debug information in another file is missing, which is not needed here.
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     rows, columns, handlers, is_code = {}, [], set(), False
     for line in done.stdout.splitlines():
@@ -53,7 +53,7 @@ def rows_of(path):
 
 
 def understood(row):
-    """How we tell it; the frame's end is None where it is computed, or beside another register."""
+    """The row in our notation; the frame's end is None if it is computed, or relative to another register."""
     end, pointer, returns_to = row
     return (
         end if re.fullmatch(r"r[sb]p[+-]\d+", end) and returns_to in ("c-8", "u") else None,

@@ -1,4 +1,4 @@
-"""The functions of C that lead to a native call, compared with what `backtrace` says in the program."""
+"""The C functions that lead to a native call, compared with what `backtrace` says in the program."""
 
 import json
 import platform
@@ -33,7 +33,7 @@ SHAPES = r"""
 static int zero;
 static FILE *out;
 
-/* Says who called it, then reads a byte. */
+/* Writes the functions that led to it, then reads a byte. */
 APART int note(void)
 {
     void *places[200];
@@ -90,7 +90,7 @@ int main(void)
 
 
 def functions_of(process, event, *files):
-    """Of those that led to the call, the ones in these files, the innermost first."""
+    """The functions in these files that led to the call, innermost first."""
     return tuple(site.function for site in process.frames(event.stack) if site.file.rpartition("/")[2] in files)
 
 
@@ -100,7 +100,7 @@ def reads_of(process):
 
 @pytest.fixture
 def recorded(tmp_path, compiler, interpose):
-    """Build a program in C, and run it recorded with its functions: its process."""
+    """Build a C program and record it with its functions; returns its process."""
 
     def run(source, *options, code=0):
         work = tmp_path / "work"
@@ -161,10 +161,10 @@ extern int lost(int (*called)(int), int number);
 #define CALLS "movq %rdi, %rax\nmovl %esi, %edi\ncall *%rax\n"
 __asm__(".text\n.type in_the_dark, @function\nin_the_dark:\n"
         "subq $24, %rsp\n" CALLS "addq $24, %rsp\nret\n.size in_the_dark, . - in_the_dark\n"
-        /* It says that its caller is where there is no memory. */
+        /* Its rule puts the caller where no memory is mapped. */
         ".type misled, @function\nmisled:\n.cfi_startproc\n.cfi_def_cfa_offset 0x40000000\n"
         "subq $24, %rsp\n" CALLS "addq $24, %rsp\nret\n.cfi_endproc\n.size misled, . - misled\n"
-        /* It uses the frame pointer for something else, and says that its frame is there. */
+        /* It uses the frame pointer for something else, but its rule relies on it. */
         ".type lost, @function\nlost:\n.cfi_startproc\n.cfi_def_cfa %rbp, 16\npushq %rbp\nmovq $8, %rbp\n" CALLS
         "popq %rbp\nret\n.cfi_endproc\n.size lost, . - lost\n");
 __attribute__((noipa)) int reads(int zero)

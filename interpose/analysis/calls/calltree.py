@@ -264,8 +264,8 @@ def frame_of(site: Site) -> Frame:
 
 
 def _ends_early(frames: Sequence[Frame]) -> bool:
-    """Whether the stack ends with the first line of your own code, in a function: it has a caller. Native code has
-    no lines, and its stacks do not end there."""
+    """Whether the stack was cut at the first line of your own code, in a function, which must have a caller. Native
+    code has no lines, and its stacks are not cut there."""
     outermost = frames[-1]
     return bool(outermost.line) and outermost.function.own and outermost.function.name != MODULE
 
