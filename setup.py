@@ -74,7 +74,7 @@ WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 
-# It takes a third of the time of -O2. Cython's output works on Python objects, or runs once; what each recorded call
+# It takes less time than -O2. Cython's output works on Python objects, or runs once; what each recorded call
 # passes through is in C files.
 QUICK = ["-O1"]
 # Except these: they read every event of an experiment, in steps that are best compiled into one.
