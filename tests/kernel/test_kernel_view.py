@@ -596,11 +596,8 @@ sys.stdin.readline()
 """
 
 
-def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
-    program = subprocess.Popen(
-        [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    started.append(program)
+def watched_with_losses(tmp_path, started, program):
+    """Watch a program that works when told to, while nobody reads what the kernel notes: the experiment."""
     watcher = watch(tmp_path, program.pid)
     started.append(watcher)
     os.kill(watcher.pid, signal.SIGSTOP)
@@ -610,8 +607,17 @@ def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
     os.kill(watcher.pid, signal.SIGCONT)
     program.communicate("end\n")
     assert watcher.wait(60) == 0
+    return Experiment(str(tmp_path / "ktest.1.er"))
 
-    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+
+def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
+    program = subprocess.Popen(
+        [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    started.append(program)
+
+    (process,) = watched_with_losses(tmp_path, started, program).processes
+
     assert any("lost" in why for why in process.log.missed("calls"))
     assert 0 < counts_of(Experiment(str(tmp_path / "ktest.1.er")))["getppid"] < 1_500_000
     for record in (each.record for each in process.threads):
@@ -650,17 +656,9 @@ def test_threads_that_end_while_notes_are_lost_have_an_end_and_are_not_counted_a
     )
     started.append(program)
     assert program.stdout.readline() == "50\n"
-    watcher = watch(tmp_path, program.pid)
-    started.append(watcher)
-    os.kill(watcher.pid, signal.SIGSTOP)
-    program.stdin.write("go\n")
-    program.stdin.flush()
-    assert program.stdout.readline() == "done\n"
-    os.kill(watcher.pid, signal.SIGCONT)
-    program.communicate("end\n")
-    assert watcher.wait(60) == 0
 
-    (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
+    (process,) = watched_with_losses(tmp_path, started, program).processes
+
     assert process.log.missed("calls")
     assert len({each.record.tid for each in process.threads}) == 51
     assert len(process.threads) <= 2 * 51
