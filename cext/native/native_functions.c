@@ -87,18 +87,20 @@ static void look_up(void *about)
     asked->found.site = caller->is_shown ? site_of(asked, begin) : 0;
 }
 
-/* On a spare stack: the lookup needs more than the thread may have left. */
-static struct known_return look_up_apart(uintptr_t address)
+/* On a spare stack: the lookup needs more than the thread may have left. False if nothing is known of the address yet: its
+   library may just be loaded. */
+static bool look_up_apart(uintptr_t address, struct known_return *found)
 {
     struct asked asked = {.address = address - 1, .caller = native_caller_at(address - 1)};
-    if (!asked.caller || asked.caller->is_interpreter)
-        return (struct known_return){.is_interpreter = asked.caller != NULL};
-    void *memory = spare_take();
+    *found = (struct known_return){.is_interpreter = asked.caller && asked.caller->is_interpreter};
+    void *memory = asked.caller && !found->is_interpreter ? spare_take() : NULL;
+    if (!memory)
+        return found->is_interpreter;
     asked.copies = memory;
-    if (memory)
-        spare_run(memory, look_up, &asked);
+    spare_run(memory, look_up, &asked);
     spare_release(memory);
-    return asked.found;
+    *found = asked.found;
+    return true;
 }
 
 static bool find(const struct kept_return *kept, uint64_t key, struct known_return *found)
@@ -128,8 +130,8 @@ struct known_return native_return_to(struct thread *thread, uintptr_t address)
     if (find(kept, key, &found))
         return found;
     struct reading begin = own_begin(thread);
-    found = look_up_apart(address);
-    keep(kept, key, &found);
+    if (look_up_apart(address, &found))
+        keep(kept, key, &found);
     own_end(thread, begin);
     return found;
 }

@@ -261,6 +261,44 @@ def test_a_library_where_another_was_has_its_own_functions(recorded, compiler, t
     assert found == [("inner_one", "outer"), ("inner_two", "outer")] * 10
 
 
+BEGINS = r"""
+int reads(int zero);
+int outer(int zero) { return reads(zero) + 1; }
+__attribute__((constructor)) static void begin(void) { outer(3); }
+"""
+READS = r"""
+#include <unistd.h>
+int reads(int zero) { char byte; return (int)read(zero, &byte, 1) + 1; }
+"""
+LOADS_LATE = r"""
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+int main(void)
+{
+    dup2(open("/dev/zero", O_RDONLY), 3);
+    void *library = dlopen("./begins.so", RTLD_NOW); /* which calls while it is loaded */
+    return ((int (*)(int))dlsym(library, "outer"))(3) - 3;
+}
+"""
+
+
+def test_functions_that_were_met_while_their_library_was_loaded_are_named_afterwards(recorded, compiler, tmp_path):
+    work = tmp_path / "work"
+    (work / "begins.c").write_text(BEGINS)
+    (work / "reads.c").write_text(READS)
+    shared = [compiler, "-O1", "-shared", "-fPIC", "-Wl,-rpath,$ORIGIN"]
+    subprocess.run([*shared, "-o", "libreads.so", "reads.c"], cwd=work, check=True)
+    subprocess.run([*shared, "-o", "begins.so", "begins.c", "-L.", "-lreads"], cwd=work, check=True)
+
+    process = recorded(LOADS_LATE, f"-L{work}", "-Wl,-rpath,$ORIGIN", "-Wl,--no-as-needed", "-lreads")
+
+    first, *_, last = reads_of(process)
+    assert functions_of(process, first, "libreads.so", "begins.so") == ("reads",)
+    assert process.is_cut(first.stack)
+    assert functions_of(process, last, "libreads.so", "begins.so") == ("reads", "outer")
+
+
 CALLS_BACK = """
 inner = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: calls.error_of_read(zero))
 def reads():
