@@ -2,6 +2,7 @@
 #include "native/native_functions.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/intern.h"
@@ -39,13 +40,24 @@ struct asked {
     struct known_return found;
 };
 
+/* Whether the file is the one that was loaded; by now another one may be at its path. The heads of two builds differ. */
+static bool is_as_loaded(int file, const struct asked *asked)
+{
+    enum { HEAD_BYTES = 2048 };
+    uint8_t *there = asked->copies->description, *here = there + HEAD_BYTES; /* the rule is known already */
+    long bytes = syscall(SYS_pread64, file, there, (size_t)HEAD_BYTES, (off_t)0);
+    return bytes > 0 && readable_copy(here, (const void *)asked->caller->all.begin, (size_t)bytes) &&
+           memcmp(there, here, (size_t)bytes) == 0;
+}
+
 /* Returns the function's name, in `name`, or the object's name if the function has no symbol. */
 static const char *find_name(const struct asked *asked, char name[NAME_BYTES])
 {
     struct symbol symbol;
     const struct caller *caller = asked->caller;
     int file = *caller->path ? file_open_to_read(caller->path) : -1;
-    bool is_found = file >= 0 && symbols_find(file, asked->address - caller->file_begin, &symbol, name, NAME_BYTES) && *name;
+    bool is_found = file >= 0 && is_as_loaded(file, asked) &&
+                    symbols_find(file, asked->address - caller->file_begin, &symbol, name, NAME_BYTES) && *name;
     if (file >= 0)
         close(file);
     return is_found ? name : caller->name;

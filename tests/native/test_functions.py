@@ -261,6 +261,32 @@ def test_a_library_where_another_was_has_its_own_functions(recorded, compiler, t
     assert found == [("inner_one", "outer"), ("inner_two", "outer")] * 10
 
 
+REPLACES = r"""
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+int main(void)
+{
+    int zero = open("/dev/zero", O_RDONLY);
+    void *library = dlopen("./one.so", RTLD_NOW);
+    int (*outer)(int) = (int (*)(int))dlsym(library, "outer");
+    return rename("two.so", "one.so") || outer(zero) != 3;
+}
+"""
+
+
+def test_a_file_that_has_replaced_the_loaded_one_names_nothing(recorded, compiler, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / "work" / f"{name}.c").write_text(LIBRARY % {"name": name})
+        words = [compiler, "-O1", "-fno-inline", "-shared", "-fPIC", "-o", f"{name}.so", f"{name}.c"]
+        subprocess.run(words, cwd=tmp_path / "work", check=True)
+
+    process = recorded(REPLACES)
+
+    (event,) = reads_of(process)
+    assert functions_of(process, event, "one.so") == ("one.so", "one.so")
+
+
 BEGINS = r"""
 int reads(int zero);
 int outer(int zero) { return reads(zero) + 1; }
