@@ -103,7 +103,7 @@ struct sampled_process {
     bool is_on_time;     /* and that was the instant it had chosen */
     uint64_t heads_seen; /* a key of the first threads of its interpreters, or how many threads: another when one comes */
     uint32_t until_listed, failures;
-    bool has_states_of_one; /* several, of one thread, which goes from one interpreter to another */
+    bool is_unsettled; /* the list: a thread has several states and goes from one to another, or one has no thread yet */
     bool was_recorded, is_over; /* its recording has ended, and not the process */
     uint32_t rounds, halvings; /* how often the rate was halved */
     char *libraries;  /* directories of code that is not its own, a line each */

@@ -85,7 +85,8 @@ static bool has_frame(const struct sampled_process *process, const char *state)
     return frame && (!layout->thread_steps || (read_word(process, frame + layout->step_frame, &frame) && frame));
 }
 
-/* A state that is made for a thread which has not begun has no thread number yet. To the kernel 0 is the monitor itself.
+/* A state that is made for a thread which has not begun has no thread number yet, and nothing else will say that the thread has
+   begun. To the kernel 0 is the monitor itself.
 
    A thread that runs in several interpreters has a state in each: the newest interpreter that has a frame is the one to look at.
    Newer ones are noted first, and run what older ones have called. */
@@ -93,9 +94,9 @@ static void note_thread(struct sampled_process *process, uint64_t address, const
 {
     uint32_t tid = (uint32_t)word_at(state, STATE_BYTES, process->layout.thread_tid);
     struct sampled_thread *thread = tid ? thread_of(process, tid) : NULL;
+    process->is_unsettled = process->is_unsettled || !tid || (thread && thread->is_seen);
     if (!thread)
         return;
-    process->has_states_of_one = process->has_states_of_one || thread->is_seen;
     if (thread->is_seen && thread->has_frame)
         return;
     thread->address = address;
@@ -191,7 +192,7 @@ static void list_again(struct sampled_process *process)
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
         process->threads[index].is_seen = false;
-    process->has_states_of_one = false;
+    process->is_unsettled = false;
     for (unsigned index = 0; index < process->interpreters.count; index++)
         note_threads(process, process->interpreters.first_thread[index]);
     if (!has_interpreter(process))
@@ -236,7 +237,7 @@ bool threads_list(struct sampled_process *process)
     if (heads != process->heads_seen || process->until_listed == 0) {
         list_again(process);
         process->heads_seen = heads;
-        process->until_listed = process->has_states_of_one ? 1 : LISTED_EVERY;
+        process->until_listed = process->is_unsettled ? 1 : LISTED_EVERY;
         see_whether_it_is_over(process);
     }
     process->until_listed--;

@@ -54,14 +54,6 @@ print(json.dumps(spent))
 """
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    found = shutil.which("cc")
-    if found is None:
-        pytest.skip("there is no C compiler")
-    return found
-
-
 @pytest.fixture
 def library(record, work, compiler):
     """Make the shared object that the program calls."""

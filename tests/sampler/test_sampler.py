@@ -151,6 +151,60 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
+LATE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct beginning {
+    void *(*function)(void *);
+    void *argument;
+};
+
+static void *begin_late(void *given)
+{
+    struct beginning beginning = *(struct beginning *)given;
+    free(given);
+    usleep(100000);
+    return beginning.function(beginning.argument);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    struct beginning *beginning = malloc(sizeof *beginning);
+    *beginning = (struct beginning){function, argument};
+    return create(thread, attributes, begin_late, beginning);
+}
+"""
+
+
+@pytest.mark.long
+def test_a_thread_that_begins_long_after_it_was_made_is_sampled_from_its_beginning(record, work, compiler):
+    late = work / "late.so"
+    (work / "late.c").write_text(LATE)
+    subprocess.run([compiler, "-shared", "-fPIC", str(work / "late.c"), "-o", str(late), "-ldl"], check=True)
+    program = """
+import json, threading, time
+def spin():
+    while time.thread_time() < 0.3: pass
+    spent.append((threading.get_native_id(), time.thread_time()))
+spent = []
+thread = threading.Thread(target=spin)
+thread.start()
+thread.join()
+print(json.dumps(spent))
+"""
+
+    [[tid, spent_s]], experiment = record(program, "--profile", "250", variables={"LD_PRELOAD": str(late)})
+
+    times_ns = [each.cpu_ns for each in Sampled(experiment.founder).samples() if each.tid == tid]
+    assert min(times_ns) < 0.1 * spent_s * 1e9
+    assert max(times_ns) > 0.9 * spent_s * 1e9
+
+
 @pytest.mark.long
 @pytest.mark.alone
 def test_functions_and_memory_are_known_after_the_first_thread_has_ended(record):
