@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from statistics import median
 
 import pytest
 from clock_kinds import KINDS, available
@@ -210,7 +211,8 @@ def test_every_clock_records_the_same_calls_in_threads_and_after_fork(kind, trac
         assert 0 <= event.cpu_ns <= event.wall_ns
     sleeps = done.events("time.sleep")
     assert len(sleeps) == 15
-    assert all(event.wall_ns >= 2_000_000 and event.cpu_ns < 1_000_000 for event in sleeps)
+    assert min(event.wall_ns for event in sleeps) >= 2_000_000
+    assert median(event.cpu_ns for event in sleeps) < 200_000  # to some the kernel charges what a hypervisor took
 
 
 @pytest.mark.parametrize("ahead_ns", [-5_000_000, 5_000_000])
