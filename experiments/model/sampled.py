@@ -15,6 +15,7 @@ from interpose.experiments.format.records import (
     StackRecord,
 )
 from interpose.experiments.format.tables import RecordTable, StringTable
+from interpose.experiments.model.demangling import demangled
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site, is_of_object
@@ -122,7 +123,8 @@ class Sampled:
     def _named(self, record: SiteRecord) -> Site:
         file, function = (self._string(number) for number in (record.file, record.function))
         is_native = not self.is_python or is_of_object(record, file, function)
-        return Site(file, record.line, function, bool(record.own), is_native=is_native)
+        name = function if record.line else demangled(function)
+        return Site(file, record.line, name, bool(record.own), is_native=is_native)
 
     def _string(self, number: int) -> str:
         text = self._strings.get(number) if number and self._strings else None

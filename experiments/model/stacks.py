@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from interpose.experiments.format.records import SiteRecord, StackRecord
 from interpose.experiments.format.tables import RecordTable
+from interpose.experiments.model.demangling import demangled
 from interpose.experiments.model.recorded_files import UNKNOWN, RecordedFiles
 
 DEEPEST_STACK = 10_000
@@ -233,7 +234,8 @@ class RecordedStacks(RecordedFiles):
 def _site(record: SiteRecord, file: str, function: str, named_by: str) -> Site:
     if record.interpreter:
         function += f" (interpreter {record.interpreter})"
-    return Site(file, record.line, function, bool(record.own), named_by, is_of_object(record, file, function))
+    is_native, name = is_of_object(record, file, function), function if record.line else demangled(function)
+    return Site(file, record.line, name, bool(record.own), named_by, is_native)
 
 
 def is_of_object(record: SiteRecord, file: str, function: str) -> bool:
