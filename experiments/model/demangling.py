@@ -1,7 +1,7 @@
 """The names of C++ and Rust functions as people write them.
 
-A name comes from somebody else's file, and a short one can stand for gigabytes of text. So the C++ library translates it in
-a process that has little memory and time.
+A name comes from somebody else's file, and a short one can stand for gigabytes of text. So the C++ library translates
+it in a process that has little memory and time.
 """
 
 from __future__ import annotations
