@@ -232,7 +232,7 @@ static bool read_description(const struct frame_table *frames, uintptr_t address
 #if defined __x86_64__
 enum { FRAME_POINTER = 6, STACK_POINTER = 7, RETURN_ADDRESS = 16, RETURN_AT = -8 };
 #else
-enum { FRAME_POINTER = -1, STACK_POINTER = -2, RETURN_ADDRESS = -3, RETURN_AT = 0 }; /* no description is understood */
+enum { FRAME_POINTER = 10000, STACK_POINTER, RETURN_ADDRESS, RETURN_AT = 0 }; /* of no register: no description is understood */
 #endif
 
 enum { DEEPEST = 8 };
