@@ -202,7 +202,8 @@ static void list_again(struct sampled_process *process)
             forget_thread(process, index - 1);
 }
 
-/* Whether threads that were recorded are no longer: the recording has ended. Who has recorded nothing yet may still do so. */
+/* Whether threads that were recorded are no longer: the recording has ended, unless a new thread soon records something. Who has
+   recorded nothing yet may still do so. */
 static void see_whether_it_is_over(struct sampled_process *process)
 {
     bool is_recorded = false;
@@ -237,8 +238,8 @@ bool threads_list(struct sampled_process *process)
     if (heads != process->heads_seen || process->until_listed == 0) {
         list_again(process);
         process->heads_seen = heads;
-        process->until_listed = process->is_unsettled ? 1 : LISTED_EVERY;
         see_whether_it_is_over(process);
+        process->until_listed = process->is_unsettled || process->is_over ? 1 : LISTED_EVERY;
     }
     process->until_listed--;
     return true;
