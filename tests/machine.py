@@ -1,5 +1,6 @@
 """What the machine that runs the tests can do: tried out, as emulators and confined systems lack some of it."""
 
+import ctypes
 import os
 import resource
 import subprocess
@@ -23,6 +24,15 @@ def limits_memory() -> bool:
 
 
 @cache
+@cache
+def reads_memory() -> bool:
+    """Whether a process may ask the kernel for a copy of its own memory; qemu knows no such system call."""
+    here, there = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(4)
+    pieces = [(ctypes.c_size_t * 2)(ctypes.addressof(each), 4) for each in (there, here)]
+    read = ctypes.CDLL(None).process_vm_readv
+    return read(os.getpid(), pieces[0], ctypes.c_ulong(1), pieces[1], ctypes.c_ulong(1), ctypes.c_ulong(0)) == 4
+
+
 def why_not_sanitized(compiler: str, *flags: str) -> str | None:
     """Why no program that is compiled with these flags runs here; None if one does."""
     with TemporaryDirectory() as directory:
