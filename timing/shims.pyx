@@ -1,4 +1,4 @@
-# cython: binding=False
+# cython: binding=False, auto_pickle=False
 # (Plain functions: the start of each recorded program would take two objects more for each of the hundred here.)
 """The shims: the timing code that replaces an intrinsic, and how it is installed and removed.
 

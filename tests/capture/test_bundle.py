@@ -92,7 +92,12 @@ def test_without_one_nothing_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "bundles"), [({}, {"startup"}), ({"INTERPOSE_CLOCK": "auto"}, {"startup", "settings"})]
+    ("settings", "bundles"),
+    [
+        ({}, {"startup"}),
+        ({"INTERPOSE_DIR": "."}, {"startup"}),
+        ({"INTERPOSE_CLOCK": "auto"}, {"startup", "settings"}),
+    ],
 )
 def test_an_installed_package_begins_from_it_alone(tmp_path, settings, bundles):
     if not (PACKAGE / BUNDLE).exists():
@@ -145,21 +150,27 @@ def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
     assert {*names}.isdisjoint(at_start)
 
 
+@pytest.mark.parametrize("directory", [{}, {"INTERPOSE_DIR": "below"}, {"INTERPOSE_DIR": "/tmp/../there"}])
 @pytest.mark.parametrize("what", in_force.USUAL)
-def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what):
+def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what, directory):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(in_force, "PACKED", None)
-    read = in_force.at_start({"INTERPOSE": what}, list)
+    read = in_force.at_start({"INTERPOSE": what, **directory}, list)
     made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
     begin, end = made.places["<packed>"]
     monkeypatch.setattr(in_force, "PACKED", marshal.loads(made.code[begin:end])["interpose.config.in_force"])
-    found = in_force.at_start({"INTERPOSE": what, "INTERPOSE_LINEAGE": "7 /a.er ", "HOME": "/h"}, list)
+    given = {"INTERPOSE": what, **directory, "INTERPOSE_LINEAGE": "7 /a.er ", "HOME": "/h"}
+    found = in_force.at_start(given, list)
 
     assert vars(found) == vars(read)
     assert type(found) is in_force.InForce
 
 
-@pytest.mark.parametrize("given", [{"INTERPOSE": "on"}, {"INTERPOSE": "1", "INTERPOSE_CLOCK": "perf"}])
+@pytest.mark.parametrize(
+    "given",
+    [{"INTERPOSE": "on"}, *[{"INTERPOSE": "1", each: "perf"} for each in ("INTERPOSE_CLOCK", "INTERPOSE_NAME")]]
+    + [{"INTERPOSE": "1", "INTERPOSE_DIR": each} for each in ("", "~/below")],
+)
 def test_whatever_else_is_set_is_read(tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(in_force, "PACKED", ({"1": ("ready",)}, {}))
