@@ -179,15 +179,22 @@ def test_whatever_else_is_set_is_read(tmp_path, monkeypatch, given):
 
 
 def test_it_has_what_the_system_library_declares_at_once():
-    fields, values, numbers = bundle.packed(shims.PACKED)
-    found = [values[number] for number in array("H", numbers)]
-    rows = [found[first : first + len(fields)] for first in range(0, len(found), len(fields))]
+    packed = bundle.packed(shims.PACKED)
+    rows = [row for module in packed.modules for row in unpacked(packed, module)]
     system_library.forget()
     declared = library.resolve([(library.SYSTEM, system_library.standard())])
-    wanted = [[getattr(each, name) for name in fields] for each in declared]
+    wanted = [[getattr(each, name) for name in shims.PACKED] for each in declared]
     system_library.forget()
 
-    assert rows == wanted
+    assert rows == sorted(wanted, key=lambda row: [*packed.modules].index(row[shims.PACKED.index("module")]))
+    assert packed.next_number == max(each.number + len(each.kinds) for each in declared)
+
+
+def unpacked(packed: bundle.Packed, module: str) -> list[list]:
+    text, numbers = packed.modules[module]
+    values = [*packed.shared, *text.split("\0")]
+    rows = zip(*[iter(array("H", numbers))] * len(packed.fields), strict=True)
+    return [[number, *(values[place] for place in places)] for number, *places in rows]
 
 
 def test_what_is_not_in_it_of_a_declaration_is_the_same_for_all():
