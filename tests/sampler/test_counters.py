@@ -332,7 +332,11 @@ def test_nothing_is_counted_unless_it_is_requested(record, work):
 @pytest.mark.long
 def test_the_variable_alone_is_enough(own_environment, work):
     """A monitor of its own is then started; it writes what is left when the program has ended."""
-    (work / "app.py").write_text(PROGRAM + "busy(1.5)\nkept = touch()\nbusy()\n")
+    until_sampled = """
+until = time.monotonic() + 30
+while not os.path.exists("test.1.er/samples") and time.monotonic() < until: busy()
+"""
+    (work / "app.py").write_text(PROGRAM + until_sampled + "busy(0.3)\nkept = touch()\nbusy()\n")
     asked = own_environment | {"INTERPOSE": "1", "INTERPOSE_COUNTERS": "faults"}
 
     subprocess.run([sys.executable, "app.py"], cwd=work, env=asked, check=True)
