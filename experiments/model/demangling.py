@@ -7,6 +7,7 @@ it in a process that has little memory and time.
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import select
 import subprocess
@@ -46,10 +47,14 @@ class _Translator:
     """The process that translates, from the first name on. If it fails too often, there are no more answers."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
         self._failures = 0
-        self._lock = threading.Lock()
+        self._begin_anew()
         atexit.register(self.end)
+        os.register_at_fork(after_in_child=self._begin_anew)  # the pipes are the parent's
+
+    def _begin_anew(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
 
     def translated(self, name: str) -> str:
         """The name of a C++ function with its parameters; empty if there is none."""
@@ -87,7 +92,7 @@ class _Translator:
 
 def _begin() -> subprocess.Popen[bytes]:
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    command = [sys.executable, "-I", "-S", "-c", _TRANSLATE]
+    command = [sys.executable or "python3", "-I", "-S", "-c", _TRANSLATE]
     return subprocess.Popen(command, bufsize=0, stdin=pipe, stdout=pipe, stderr=nothing, env={})
 
 

@@ -1,6 +1,7 @@
 """Names of C++ and Rust, by what `c++filt` says and what their compilers' documents say."""
 
 import ctypes.util
+import os
 import random
 import shutil
 import subprocess
@@ -97,6 +98,17 @@ def test_a_short_name_that_means_a_long_one_costs_little(library, translator):
 
     assert time.monotonic() - began < 30  # it would take some hours, and 100 GiB
     assert demangled("_ZN3foo3barEi") == "foo::bar(int)"
+
+
+def test_a_forked_process_has_a_translator_of_its_own(library, translator):
+    assert demangled("_ZN3foo3barEi") == "foo::bar(int)"
+    child = os.fork()
+    if not child:
+        process = translator._process
+        os._exit(process is not None or demangled("_ZN3foo5otherEi") != "foo::other(int)")
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert demangled("_ZN3foo4lastEi") == "foo::last(int)"
 
 
 def test_where_there_is_no_translator_the_names_stay(translator, monkeypatch):
