@@ -24,7 +24,6 @@ def limits_memory() -> bool:
 
 
 @cache
-@cache
 def reads_memory() -> bool:
     """Whether a process may ask the kernel for a copy of its own memory; qemu knows no such system call."""
     here, there = ctypes.create_string_buffer(b"here"), ctypes.create_string_buffer(4)
@@ -33,6 +32,7 @@ def reads_memory() -> bool:
     return read(os.getpid(), pieces[0], ctypes.c_ulong(1), pieces[1], ctypes.c_ulong(1), ctypes.c_ulong(0)) == 4
 
 
+@cache
 def why_not_sanitized(compiler: str, *flags: str) -> str | None:
     """Why no program that is compiled with these flags runs here; None if one does."""
     with TemporaryDirectory() as directory:
