@@ -70,6 +70,8 @@ LIBRARIES = (*PLAIN_FILES, CPYTHON_LIBRARY)
 STRIPPED = "-g" not in os.environ.get("CFLAGS", "").split()
 FLAGS = ["-O2", "-std=gnu11", "-fvisibility=hidden", "-Wall", "-Wextra", *(["-g0"] if STRIPPED else [])]
 LINK_FLAGS = ["-Wl,-s"] if STRIPPED else []
+# A library finds its own names in itself: otherwise each start looks for them in Python's libraries first.
+OWN_NAMES = ["-Wl,-Bsymbolic"]
 WERROR = ["-Werror"] if os.environ.get("INTERPOSE_BUILD_WERROR") == "1" else []
 # What Cython's own output is warned about; ours is not excused.
 GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
@@ -116,7 +118,9 @@ def library():
         include_dirs=INCLUDES,
         extra_compile_args=[*FLAGS, *WERROR, "-pthread"],
         # Threads outlive the interpreter, and their destructors run here: it is never unmapped.
-        extra_link_args=[*LINK_FLAGS, "-pthread", "-lm", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"],
+        extra_link_args=[
+            *LINK_FLAGS, *OWN_NAMES, "-pthread", "-lm", "-Wl,-soname,libinterpose.so", "-Wl,-z,nodelete"
+        ],
     )
 
 
@@ -130,7 +134,9 @@ def cpython_library():
         libraries=["interpose"],
         # Symbols of other libraries cannot replace ours, so calls within the library can be inlined.
         extra_compile_args=[*FLAGS, *WERROR, "-fno-semantic-interposition"],
-        extra_link_args=[*LINK_FLAGS, f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"],
+        extra_link_args=[
+            *LINK_FLAGS, *OWN_NAMES, f"-Wl,-soname,libinterpose_cpython{VERSION_TAG}.so", "-Wl,-rpath,$ORIGIN"
+        ],
     )
 
 

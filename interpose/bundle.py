@@ -25,6 +25,7 @@ SETTINGS = ("interpose.config.precedence", "interpose.config.project_file")
 DECLARING = "interpose.capture.interposed"
 # Its modules are imported by computed names.
 DECLARED = "interpose.instrumentation.system_library"
+NUMBER = "number"  # the first field of a declaration
 WITHOUT_DOCSTRINGS = 2  # as in `python -OO`
 
 
@@ -74,7 +75,7 @@ def make_for_start(directories: list[str], fields: tuple[str, ...], within: str 
     found = _sources(directories)
     made = _in_one_piece(_names_for_start(directories), directories, within)
     made.places.update({name: _place(each, within) for name, each in found.items() if not each.is_python})
-    ready = marshal.dumps({DECLARING: packed(fields), in_force.__name__: in_force.usual()})
+    ready = marshal.dumps({DECLARING: tuple(packed(fields)), in_force.__name__: in_force.usual()})
     made.places["<packed>"] = (len(made.code), len(made.code) + len(ready))
     return Bundle(made.places, made.code + ready)
 
@@ -99,21 +100,47 @@ def _in_one_piece(names: list[str], directories: list[str], within: str) -> Bund
     return Bundle(places | {name: _place(found[name], within) for name in names}, code)
 
 
-def packed(fields: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Any, ...], bytes]:
-    """What the system library declares at once, as a start with the default settings resolves it: these names,
-    all values, and for each field of each declaration the number of its value, in two bytes. To make the declarations
-    from it takes a tenth of the time of the modules that declare them."""
+class Packed(NamedTuple):
+    """What the system library declares at once, as a start with the default settings resolves it. To make the
+    declarations from it takes a tenth of the time of the modules that declare them, and most modules are not imported.
+
+    For each module it has the texts that only its declarations have, with zero bytes between them, and two bytes for
+    each field of each declaration: its number, or the position of the value in `shared`, which these texts follow."""
+
+    fields: tuple[str, ...]
+    next_number: int
+    shared: tuple[Any, ...]
+    modules: dict[str, tuple[str, bytes]]
+
+
+def packed(fields: tuple[str, ...]) -> Packed:
     from interpose import library
     from interpose.instrumentation import system_library
 
     system_library.forget()
     declared = library.resolve([(library.SYSTEM, system_library.standard())])
-    values: dict[str, tuple[int, Any]] = {}
-    numbers = array("H")
-    for value in [getattr(each, name) for each in declared for name in fields]:
-        numbers.append(values.setdefault(repr(value), (len(values), value))[0])
+    values = {repr(value): value for each in declared for _, value in _values(each, fields)}
+    users: dict[str, set[str]] = {shown: set() for shown in values}
+    for each in declared:
+        for shown, _ in _values(each, fields):
+            users[shown].add(each.module)
+    shared = [shown for shown, value in values.items() if len(users[shown]) > 1 or not isinstance(value, str)]
+    modules = {}
+    for module in dict.fromkeys([each.module for each in declared]):
+        own = [shown for shown in values if users[shown] == {module} and shown not in shared]
+        places = {shown: place for place, shown in enumerate([*shared, *own])}
+        numbers = array("H")
+        for each in [each for each in declared if each.module == module]:
+            numbers.extend([each.number, *(places[shown] for shown, _ in _values(each, fields))])
+        modules[module] = "\0".join([values[shown] for shown in own]), numbers.tobytes()
     system_library.forget()
-    return fields, tuple(value for _, value in values.values()), numbers.tobytes()
+    next_number = max(each.number + max(1, len(each.kinds)) for each in declared)
+    return Packed(fields, next_number, tuple([values[shown] for shown in shared]), modules)
+
+
+def _values(declared: object, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """The values of a declaration, each with what stands for all equal ones of its type."""
+    return [(repr(value := getattr(declared, name)), value) for name in fields if name != NUMBER]
 
 
 def _place(source: Source, within: str, begin: int = 0, end: int = 0) -> tuple[str, list[str] | None, int, int]:

@@ -2,12 +2,29 @@
 
 cdef bint declare(Declared intrinsic) except False:
     """Note it under its module."""
-    cdef list known = _declared.get(intrinsic.module)
-    if known is None:
-        _declared[intrinsic.module] = [intrinsic]
+    if intrinsic.module in _declared:
+        declared_of(intrinsic.module).append(intrinsic)
     else:
-        known.append(intrinsic)
+        _declared[intrinsic.module] = [intrinsic]
     return True
+
+
+cdef bint declare_packed(tuple packed) except False:
+    """Note what interpose/bundle.py packed (see Packed there). Raises ValueError if it is of another version."""
+    global _next_number, _shared
+    fields, _next_number, _shared, modules = packed
+    if fields != PACKED:
+        raise ValueError("the declarations are of another version")
+    _declared.update(modules)
+    return True
+
+
+cdef list declared_of(str module):
+    """What is declared of a module; it may be packed until now."""
+    found = _declared[module]
+    if type(found) is tuple:
+        found = _declared[module] = unpacked(found[0], found[1])
+    return found
 
 
 cdef list names_under(object module, str qualified):
@@ -46,16 +63,16 @@ cdef bint expand(str name, object module) except False:
     """Declare what the patterns of a module match, now that the module is imported."""
     cdef Declared each
     global _next_number
-    patterns = [each for each in _declared[name] if each.is_pattern]
+    patterns = [each for each in declared_of(name) if each.is_pattern]
     if not patterns:
         return True
-    known = {(each.module, each.qualified) for declared in _declared.values() for each in declared}
-    public = {each.name for declared in _declared.values() for each in declared}
+    known = {(each.module, each.qualified) for module_name in _declared for each in declared_of(module_name)}
+    public = {each.name for module_name in _declared for each in declared_of(module_name)}
     names = dict.fromkeys([found for each in patterns for found in names_under(module, each.qualified)])
     sources = [each.source for each in patterns]
     new = [found for found in names if (name, found) not in known and f"{name}.{found}" not in public]
     for each in declarations((<Declared>patterns[0]).source.expand(sources, name, new, _next_number)):
-        _declared[name].append(each)
+        declared_of(name).append(each)
         _next_number = number_after(each)
     return True
 
@@ -79,5 +96,5 @@ def declared():
         declare_package(package)
     return [
         (first.module, first.qualified, each.name + each.suffix, "".join(each.kinds[:1]), each.library, each.passes_on, each.place)
-        for intrinsics in _declared.values() for first in intrinsics for each in (first, *first.others)
+        for module in _declared for first in declared_of(module) for each in (first, *first.others)
     ]

@@ -33,34 +33,30 @@ cdef Declared as_declared(object intrinsic):
 
 # What differs among the declarations of the system library, in the order in which it is packed: setup.py reads it here.
 PACKED = (
-    "argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels", "lock",
-    "module", "name", "number", "passes", "qualified", "route", "target", "terminal", "transaction", "waits",
+    "number", "argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels", "lock",
+    "module", "name", "passes", "qualified", "route", "target", "terminal", "transaction", "waits",
     "is_on_request", "library",
 )
 
 
 @boundscheck(False)
 @wraparound(False)
-cdef list unpacked(tuple packed):
-    """The declarations that interpose/bundle.py packed: names of fields, values, and for each field of each declaration
-    the number of its value. They come from the same file as the code, so the numbers are not checked. Raises ValueError
-    if they are of another version."""
-    cdef tuple values = packed[1]
-    cdef bytes numbers = packed[2]
+cdef list unpacked(str texts, bytes numbers):
+    """The declarations of a module that interpose/bundle.py packed. They come from the same file as the code, so the
+    positions are not checked."""
+    cdef list values = [*_shared, *texts.split("\0")]
     cdef const uint16_t *at = <const uint16_t *><const char *>numbers
     cdef Declared one
     cdef list found = []
-    if packed[0] != PACKED:
-        raise ValueError("the declarations are of another version")
     for _ in range(len(numbers) // (2 * len(PACKED))):
         one = Declared.__new__(Declared)
-        one.argument, one.attribute, one.by, one.bytes = values[at[0]], values[at[1]], values[at[2]], values[at[3]]
-        one.choice, one.detail, one.effect, one.headers = values[at[4]], values[at[5]], values[at[6]], values[at[7]]
-        one.keyword, one.kinds, one.levels, one.lock = values[at[8]], values[at[9]], values[at[10]], values[at[11]]
-        one.module, one.name, one.number, one.passes = values[at[12]], values[at[13]], values[at[14]], values[at[15]]
-        one.qualified, one.route, one.target, one.terminal = values[at[16]], values[at[17]], values[at[18]], values[at[19]]
-        one.transaction, one.waits, one.is_on_request = values[at[20]], values[at[21]], values[at[22]]
-        one.library = values[at[23]]
+        one.number = at[0]
+        one.argument, one.attribute, one.by, one.bytes = values[at[1]], values[at[2]], values[at[3]], values[at[4]]
+        one.choice, one.detail, one.effect, one.headers = values[at[5]], values[at[6]], values[at[7]], values[at[8]]
+        one.keyword, one.kinds, one.levels, one.lock = values[at[9]], values[at[10]], values[at[11]], values[at[12]]
+        one.module, one.name, one.passes, one.qualified = values[at[13]], values[at[14]], values[at[15]], values[at[16]]
+        one.route, one.target, one.terminal, one.transaction = values[at[17]], values[at[18]], values[at[19]], values[at[20]]
+        one.waits, one.is_on_request, one.library = values[at[21]], values[at[22]], values[at[23]]
         one.order, one.others, one.place, one.passes_on, one.suffix = 0, (), "", "", ""
         one.overrides = one.raises = one.sampled = one.is_pattern = False
         found.append(one)
@@ -73,5 +69,4 @@ cdef bint is_packed(object intrinsics):
 
 
 cdef list declarations(object intrinsics):
-    """The intrinsics as they were given, packed or as a list."""
-    return unpacked(intrinsics) if is_packed(intrinsics) else [as_declared(each) for each in intrinsics]
+    return [as_declared(each) for each in intrinsics]

@@ -159,7 +159,7 @@ cdef str interpose_all(str name, object module):
     filled yet, and is examined again."""
     cdef Declared intrinsic
     expand(name, module)
-    intrinsics = [intrinsic for intrinsic in _declared[name] if not intrinsic.is_pattern]
+    intrinsics = [intrinsic for intrinsic in declared_of(name) if not intrinsic.is_pattern]
     entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
     if not intrinsics or not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
         _seen[name] = ref(module)

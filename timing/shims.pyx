@@ -1,4 +1,4 @@
-# cython: binding=False
+# cython: binding=False, auto_pickle=False
 # (Plain functions: the start of each recorded program would take two objects more for each of the hundred here.)
 """The shims: the timing code that replaces an intrinsic, and how it is installed and removed.
 
@@ -15,7 +15,8 @@ from sys import getallocatedblocks, intern as intern_text, stdlib_module_names
 
 
 cdef object builtin_function = type(len)
-cdef dict _declared = {}   # module name: intrinsics declared of it
+cdef dict _declared = {}   # module name: intrinsics declared of it, or what they are packed in
+cdef tuple _shared = ()    # values of packed declarations
 cdef object _packages = None  # what declares the intrinsics of packages when these are imported
 cdef set _to_come = set()  # packages of which nothing is declared yet
 cdef dict _seen = {}       # module name: a weak reference to the module that was seen last
@@ -174,11 +175,15 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     transactions_forget()
     if UNSUPPORTED != NULL:
         note(UNSUPPORTED.decode())
-    found = declarations(intrinsics)
+    found = []  # what is packed has no wrappers
+    if is_packed(intrinsics):
+        declare_packed(intrinsics)
+    else:
+        found = declarations(intrinsics)
     for intrinsic in found:
         declare(intrinsic)
         _next_number = max(_next_number, number_after(intrinsic))
-    libraries_begin([] if is_packed(intrinsics) else found, modules, catch_all)  # what is packed has no wrappers
+    libraries_begin(found, modules, catch_all)
     look_at_locks(modules)
     _modules = modules
     write_last(&_modules_seen, 0)

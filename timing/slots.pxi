@@ -81,6 +81,9 @@ cdef uint8_t subject_number(Declared intrinsic) except? 0:
 cdef bint find_headers(slot *slot, str text) except False:
     """Where the headers of a request are that its calls serve: `self`, or an argument's number, and a path."""
     cdef object first, way
+    slot.caller, slot.headers = CALLER_NOT, NULL
+    if not text:
+        return True
     first, _, way = text.partition(".")
     if first and first != "self" and not (first.isdecimal() and len(first) < 3):
         raise NotInterposed(f"{text!r} is not where headers could be")

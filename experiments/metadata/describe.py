@@ -41,14 +41,13 @@ def head(format_version, layout, *, version, settings, clock, cost, interposed, 
     by, why = interposed
     lines.append(element("interposed", by=by, why=why))
     lines.append(element("cost", **cost))
-    lines.append(layout.removesuffix("\n"))
-    if arguments is not None:
-        lines += _command(arguments, redacted)
-    lines += [element("root", path=redacted(path)) for path in roots]
+    following = [] if arguments is None else [*_command(arguments, redacted)]
+    following += [element("root", path=redacted(path)) for path in roots]
     if interpreter:
-        lines.append(element("interpreter", **interpreter))
-        lines += [element("library", path=redacted(path)) for path in libraries]
-    return "\n".join(lines) + "\n"
+        following.append(element("interpreter", **interpreter))
+        following += [element("library", path=redacted(path)) for path in libraries]
+    # The layout is nine tenths of the text, and copied once.
+    return "".join([*[f"{line}\n" for line in lines], layout, *[f"{line}\n" for line in following]])
 
 
 def _system(redacted):

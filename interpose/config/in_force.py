@@ -1,5 +1,5 @@
-"""The settings in force in a program that starts. If only what to record is set, the usual case, they come ready from
-the bundle (interpose/bundle.py), without the modules that interpret settings.
+"""The settings in force in a program that starts. If only what to record and where to are set, the usual case, they
+come ready from the bundle (interpose/bundle.py), without the modules that interpret settings.
 
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ARCHIVES_OF_OBJECTS = ("ldobjects", "usedldobjects", "all")
 GIVEN_TO_DESCENDANTS = ("INTERPOSE_LINEAGE", "INTERPOSE_ADDED", "INTERPOSE_WITHIN")  # see cext/core/child_variables.h
+WHERE = "INTERPOSE_DIR"  # the variable of the directory for experiments
 WHAT = "INTERPOSE"  # the variable that says what to record; its usual values follow
 USUAL = ("1", "calls", "calls,profile", "profile", "native", "lines", "calls,lines", "coverage", "heap")
 PACKED: "tuple[dict[str, tuple[str, ...]], dict[str, Any]] | None" = None  # what `usual` returns, if there is a bundle
@@ -87,21 +88,26 @@ def usual() -> "tuple[dict[str, tuple[str, ...]], dict[str, Any]]":
     """What the bundle keeps: what each of `USUAL` means, and the settings in force if nothing else is set."""
     from interpose.config import precedence
 
-    settings = {**vars(precedence.resolve({}, {WHAT: USUAL[0]}, {})), "dir": "."}
+    settings = vars(precedence.resolve({}, {WHAT: USUAL[0]}, {}))
+    del settings["dir"]  # it depends on the working directory
     return {text: precedence.resolve({}, {WHAT: text}, {}).record for text in USUAL}, settings
 
 
-def ready(text: str, warnings: list[str]) -> "Settings | None":
-    """The settings if only what to record is set; None if they are not in the bundle."""
+def ready(given: "Mapping[str, str]", warnings: list[str]) -> "Settings | None":
+    """The settings if only what to record is given, by variable, and perhaps the directory; None if they are not in
+    the bundle."""
     records, settings = PACKED or ({}, {})
-    if text not in records:
+    directory = given.get(WHERE, ".")
+    if given[WHAT] not in records or not {WHAT, WHERE}.issuperset(given) or directory[:1] in ("", "~"):
         return None
     found = InForce()
     vars(found).update(settings)
-    found.record = records[text]
-    found.texts[WHAT] = text
-    found.said[WHAT] = f"{WHAT}={text}"
-    found.dir = settings_file.absolute(found.dir)
+    found.record = records[given[WHAT]]
+    for variable, text in given.items():
+        found.texts[variable] = text
+        found.origins[variable] = "environment"
+        found.said[variable] = f"{variable}={text}"
+    found.dir = settings_file.absolute(directory)
     found.warnings = warnings
     return found  # type: ignore[return-value]  # it has what Settings have
 
@@ -110,8 +116,10 @@ def at_start(environment: "Mapping[str, str]", load: "Callable[[], object]") -> 
     """The settings of a program that starts here with `environment`. `load` is called before the modules that interpret
     settings are imported. Raises SettingError."""
     file, why_ignored = settings_file.read_file(".", load)
-    set_here = [name for name in environment if name.startswith(WHAT) and name not in GIVEN_TO_DESCENDANTS]
-    if set_here == [WHAT] and not file and (found := ready(environment[WHAT], why_ignored)):
+    given = {name: text for name, text in environment.items() if name.startswith(WHAT)}
+    for name in GIVEN_TO_DESCENDANTS:
+        given.pop(name, None)
+    if WHAT in given and not file and (found := ready(given, why_ignored)):
         return found
     load()
     from interpose.config import precedence

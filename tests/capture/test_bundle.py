@@ -92,7 +92,12 @@ def test_without_one_nothing_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "bundles"), [({}, {"startup"}), ({"INTERPOSE_CLOCK": "auto"}, {"startup", "settings"})]
+    ("settings", "bundles"),
+    [
+        ({}, {"startup"}),
+        ({"INTERPOSE_DIR": "."}, {"startup"}),
+        ({"INTERPOSE_CLOCK": "auto"}, {"startup", "settings"}),
+    ],
 )
 def test_an_installed_package_begins_from_it_alone(tmp_path, settings, bundles):
     if not (PACKAGE / BUNDLE).exists():
@@ -145,21 +150,27 @@ def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
     assert {*names}.isdisjoint(at_start)
 
 
+@pytest.mark.parametrize("directory", [{}, {"INTERPOSE_DIR": "below"}, {"INTERPOSE_DIR": "/tmp/../there"}])
 @pytest.mark.parametrize("what", in_force.USUAL)
-def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what):
+def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what, directory):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(in_force, "PACKED", None)
-    read = in_force.at_start({"INTERPOSE": what}, list)
+    read = in_force.at_start({"INTERPOSE": what, **directory}, list)
     made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
     begin, end = made.places["<packed>"]
     monkeypatch.setattr(in_force, "PACKED", marshal.loads(made.code[begin:end])["interpose.config.in_force"])
-    found = in_force.at_start({"INTERPOSE": what, "INTERPOSE_LINEAGE": "7 /a.er ", "HOME": "/h"}, list)
+    given = {"INTERPOSE": what, **directory, "INTERPOSE_LINEAGE": "7 /a.er ", "HOME": "/h"}
+    found = in_force.at_start(given, list)
 
     assert vars(found) == vars(read)
     assert type(found) is in_force.InForce
 
 
-@pytest.mark.parametrize("given", [{"INTERPOSE": "on"}, {"INTERPOSE": "1", "INTERPOSE_CLOCK": "perf"}])
+@pytest.mark.parametrize(
+    "given",
+    [{"INTERPOSE": "on"}, *[{"INTERPOSE": "1", each: "perf"} for each in ("INTERPOSE_CLOCK", "INTERPOSE_NAME")]]
+    + [{"INTERPOSE": "1", "INTERPOSE_DIR": each} for each in ("", "~/below")],
+)
 def test_whatever_else_is_set_is_read(tmp_path, monkeypatch, given):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(in_force, "PACKED", ({"1": ("ready",)}, {}))
@@ -168,15 +179,22 @@ def test_whatever_else_is_set_is_read(tmp_path, monkeypatch, given):
 
 
 def test_it_has_what_the_system_library_declares_at_once():
-    fields, values, numbers = bundle.packed(shims.PACKED)
-    found = [values[number] for number in array("H", numbers)]
-    rows = [found[first : first + len(fields)] for first in range(0, len(found), len(fields))]
+    packed = bundle.packed(shims.PACKED)
+    rows = [row for module in packed.modules for row in unpacked(packed, module)]
     system_library.forget()
     declared = library.resolve([(library.SYSTEM, system_library.standard())])
-    wanted = [[getattr(each, name) for name in fields] for each in declared]
+    wanted = [[getattr(each, name) for name in shims.PACKED] for each in declared]
     system_library.forget()
 
-    assert rows == wanted
+    assert rows == sorted(wanted, key=lambda row: [*packed.modules].index(row[shims.PACKED.index("module")]))
+    assert packed.next_number == max(each.number + len(each.kinds) for each in declared)
+
+
+def unpacked(packed: bundle.Packed, module: str) -> list[list]:
+    text, numbers = packed.modules[module]
+    values = [*packed.shared, *text.split("\0")]
+    rows = zip(*[iter(array("H", numbers))] * len(packed.fields), strict=True)
+    return [[number, *(values[place] for place in places)] for number, *places in rows]
 
 
 def test_what_is_not_in_it_of_a_declaration_is_the_same_for_all():
