@@ -133,8 +133,8 @@ def packed(fields: tuple[str, ...]) -> Packed:
         for each in [each for each in declared if each.module == module]:
             numbers.extend([each.number, *(places[shown] for shown, _ in _values(each, fields))])
         modules[module] = "\0".join([values[shown] for shown in own]), numbers.tobytes()
-    system_library.forget()
     next_number = max(each.number + max(1, len(each.kinds)) for each in declared)
+    system_library.forget()  # the numbers too
     return Packed(fields, next_number, tuple([values[shown] for shown in shared]), modules)
 
 

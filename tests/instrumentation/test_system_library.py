@@ -309,6 +309,38 @@ def events_of_loop(process, intrinsics, first_line):
     return made
 
 
+REDIS = """
+class Redis:
+    def execute_command(self, *words):
+        return "OK"
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"INTERPOSE_LEVELS": "os.stat=count"}], ids=["ready", "read"])
+def test_a_package_that_is_imported_after_others_has_calls_of_its_own(traced, tmp_path, settings):
+    (tmp_path / "redis").mkdir()
+    (tmp_path / "redis" / "__init__.py").write_text("")
+    (tmp_path / "redis" / "client.py").write_text(REDIS)
+    done = traced(
+        """
+        import dbm, logging, socket, sqlite3, subprocess, threading
+        connection = sqlite3.connect(":memory:")
+        connection.execute("select 1")
+        connection.commit()
+        from redis.client import Redis
+        Redis().execute_command("PING")
+        """,
+        **settings,
+    )
+    founder = done.experiment.founder
+    calls = [founder.intrinsic(event.intrinsic).name for event in done.events()]
+
+    assert done.stderr == ""
+    assert [name for name in calls if name.startswith(("sqlite3", "redis"))] == [
+        "sqlite3.connect", "sqlite3.Connection.execute", "sqlite3.Connection.commit", "redis.Redis.execute_command"
+    ]  # fmt: skip
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("source", OF_SYSTEM_CALL, ids=["direct", "buffered", "children"])
