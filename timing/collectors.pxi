@@ -121,7 +121,7 @@ cdef bint note_collector(uint32_t place, str why, str where) except False:
     if (name, why) in _collector_notes or len(_collector_notes) >= NOTES_AT_MOST:
         return True
     _collector_notes.add((name, why))
-    append_to_map(element("failure", {"library": name, "target": "collector", "place": where, "why": why}))
+    note_in_map([("failure", {"library": name, "target": "collector", "place": where, "why": why})])
     return True
 
 
@@ -141,7 +141,7 @@ cdef void note_identifier(const c_collector *collector, const char *text) noexce
         if what in _collector_notes or len(_collector_notes) >= NOTES_AT_MOST:
             return
         _collector_notes.add(what)
-        append_to_map(element("collector", {"name": what[0], "identifier": what[1]}))
+        note_in_map([("collector", {"name": what[0], "identifier": what[1]})])
     except BaseException:
         PyErr_Clear()
 

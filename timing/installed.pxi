@@ -42,9 +42,9 @@ cdef class Installed:
         function_put(function, self.stub(), True)
         return True
 
-    cdef str by(self):
+    cdef const char *by(self) noexcept:
         """In what way it was interposed."""
-        return "method table" if self.definition != NULL else "slot" if self.function is None else "function"
+        return b"method table" if self.definition != NULL else b"slot" if self.function is None else b"function"
 
     cdef bint is_dead(self):
         """Whether the function or type that contained it is gone."""

@@ -49,7 +49,7 @@ cdef bint note_failure(object intrinsic, str place, str why) except False:
     begin = own_begin(thread)
     try:
         fields = {"library": intrinsic.library, "target": intrinsic.target, "place": place, "why": why}
-        append_to_map(element("failure", fields))
+        note_in_map([("failure", fields)])
     except Exception:
         pass
     finally:
@@ -57,17 +57,6 @@ cdef bint note_failure(object intrinsic, str place, str why) except False:
     return True
 
 
-cdef str element(str tag, dict attributes):
-    return "".join([f"  <{tag}", *[f' {name}="{escape(value)}"' for name, value in attributes.items()], "/>\n"])
-
-
-cdef bint append_to_map(str entries) except False:
-    encoded = entries.encode("utf-8", "replace") + b"</map>\n"
-    recorder_map(encoded, len(encoded))
-    return True
-
-
 def note_libraries(entries):
     """Note in the map which libraries there are, and which were not used: pairs of an element's name and its fields."""
-    if entries:
-        append_to_map("".join([element(tag, fields) for tag, fields in entries]))
+    note_in_map(entries)

@@ -1,22 +1,5 @@
 # Which intrinsics are declared of which module, and what becomes of them when it is imported.
 
-cdef bint is_plain(str text) except -1:
-    """Is it of letters, all of ASCII, that stand for themselves in XML?"""
-    cdef Py_ssize_t length = 0, place
-    cdef const char *letters = PyUnicode_AsUTF8AndSize(text, &length)
-    for place in range(length):
-        if not 32 <= letters[place] < 127 or letters[place] in b'&<>"':
-            return False
-    return True
-
-
-cdef str escape(str text):
-    if text.isascii() and is_plain(text):
-        return text
-    text = "".join([character if character.isprintable() else "?" for character in text])
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
 cdef bint is_always_recorded(Declared intrinsic) except? True:
     """Whether its calls are recorded even within transactions that are not sampled. Calls that start processes are."""
     cdef int effect
@@ -27,87 +10,82 @@ cdef bint is_always_recorded(Declared intrinsic) except? True:
     return EFFECT_fork <= effect < EFFECT_serve
 
 
-cdef str digits_of(uint32_t number):
-    # Formatting a number in Python runs the handlers of pending signals; this does not.
-    cdef char digits[12]
-    cdef int first = sizeof(digits)
-    while first == sizeof(digits) or number > 0:
-        first -= 1
-        digits[first] = ord('0') + number % 10
-        number //= 10
-    return PyUnicode_FromStringAndSize(digits + first, sizeof(digits) - first)
-
-
-cdef str map_entry(Declared intrinsic, str by, str why):
+cdef bint map_entry(xml_text *entries, Declared intrinsic, const char *by, str why) except False:
+    """Put what the map says of an intrinsic."""
     cdef list kinds = intrinsic.kinds
-    cdef str place = intrinsic.place
-    cdef list entry = ['  <intrinsic number="', digits_of(intrinsic.number), '"']
-    add_attribute(entry, ' name="', intrinsic.name + intrinsic.suffix)
-    entry += [' kind="', escape(kinds[0]) if kinds else "", '"']
+    xml_put_number(entries, b'  <intrinsic number="', intrinsic.number)
+    xml_put(entries, b'"')
+    add_attribute(entries, b' name="', intrinsic.name + intrinsic.suffix if intrinsic.suffix else intrinsic.name)
+    xml_put(entries, b' kind="')
+    if kinds:
+        add_escaped(entries, kinds[0])
+    xml_put(entries, b'"')
     if len(kinds) > 1:
-        add_attribute(entry, ' kinds="', " ".join(kinds))
+        add_attribute(entries, b' kinds="', " ".join(kinds))
     if intrinsic.bytes in ("row", "rows"):
-        entry.append(' moves="rows"')
-    add_attribute(entry, ' library="', intrinsic.library)
-    entry += [' by="', by, '" installed="', "0" if why else "1", '"']
-    add_attribute(entry, ' why="', why)
-    add_attribute(entry, ' passes_on="', intrinsic.passes_on)
-    add_attribute(entry, ' place="', place)
-    if place:
-        add_attribute(entry, ' target="', intrinsic.target)
-    add_attribute(entry, ' transaction="', intrinsic.transaction)
-    add_attribute(entry, ' terminal="', intrinsic.terminal)
+        xml_put(entries, b' moves="rows"')
+    add_attribute(entries, b' library="', intrinsic.library)
+    xml_put(entries, b' by="')
+    xml_put(entries, by)
+    xml_put(entries, b'" installed="0"' if why else b'" installed="1"')
+    add_attribute(entries, b' why="', why)
+    add_attribute(entries, b' passes_on="', intrinsic.passes_on)
+    add_attribute(entries, b' place="', intrinsic.place)
+    if intrinsic.place:
+        add_attribute(entries, b' target="', intrinsic.target)
+    add_attribute(entries, b' transaction="', intrinsic.transaction)
+    add_attribute(entries, b' terminal="', intrinsic.terminal)
     if intrinsic.sampled:
-        entry.append(' sampled="1"')
+        xml_put(entries, b' sampled="1"')
     if is_always_recorded(intrinsic):
-        entry.append(' always="1"')
-    entry.append("/>\n")
-    return "".join(entry)
-
-
-cdef bint add_attribute(list entry, str begin, str text) except False:
-    """Add an attribute to the pieces of an element, unless its text is empty."""
-    if text:
-        entry += [begin, escape(text), '"']
+        xml_put(entries, b' always="1"')
+    xml_put(entries, b"/>\n")
     return True
 
 
-cdef str interpose_intrinsic(object module, Declared intrinsic):
-    """Interpose it, and give its entry for the map, if that has none yet."""
+cdef const char *put_in_place(object module, Declared intrinsic) except NULL:
+    """Interpose it, and give in what way it is. Raises NotInterposed and others."""
     cdef Installed installed
     cdef str way = intrinsic.by
-    by, why = "", ""
+    if not is_wanted(intrinsic):
+        raise NotInterposed(NOT_ASKED_FOR)
+    if not way:
+        pass
+    elif way == "mark":
+        know_marks(intrinsic)
+        return b"itself"
+    elif way == "event":
+        know_events(intrinsic)
+        return b"itself"
+    elif way == "line":
+        know_statements(intrinsic)
+        return b"itself"
+    elif way == "collector":
+        return b"itself"
+    elif way == "import":
+        know_gil_waits(intrinsic)
+        return b"import table"
+    elif way == "native":
+        know_native(intrinsic)
+        return b"import table"
+    if _wrappers is not None:
+        _wrappers.wrap(intrinsic)
+        return b"wrapt"
+    installed = put_known(module, intrinsic)
+    _installed.append(installed)
+    return installed.by()
+
+
+cdef bint interpose_intrinsic(object module, Declared intrinsic, xml_text *entries) except False:
+    """Interpose it, and put its entry for the map, if that has none yet."""
+    cdef const char *by = b""
+    cdef str why = ""
+    if intrinsic.by == "program" and is_wanted(intrinsic):
+        know_of_programs(intrinsic)
+        _mapped[intrinsic.number] = ""
+        return True
     try:
-        if not is_wanted(intrinsic):
-            raise NotInterposed(NOT_ASKED_FOR)
-        if way == "mark":
-            know_marks(intrinsic)
-            by = "itself"
-        elif way == "event":
-            know_events(intrinsic)
-            by = "itself"
-        elif way == "line":
-            know_statements(intrinsic)
-            by = "itself"
-        elif way == "collector":
-            by = "itself"
-        elif way == "import":
-            know_gil_waits(intrinsic)
-            by = "import table"
-        elif way == "native":
-            know_native(intrinsic)
-            by = "import table"
-        elif way == "program":
-            know_of_programs(intrinsic)
-            _mapped[intrinsic.number] = ""
-            return ""
-        elif _wrappers is None:
-            installed = put_known(module, intrinsic)
-            _installed.append(installed)
-            by = installed.by()
-        else:
-            _wrappers.wrap(intrinsic)
-            by = "wrapt"
+        by = put_in_place(module, intrinsic)
     except NotInterposed as reason:
         why = reason.args[0]
     except Exception as error:
@@ -116,11 +94,14 @@ cdef str interpose_intrinsic(object module, Declared intrinsic):
         why = UNKNOWN
     known = _mapped.get(intrinsic.number)
     if why == known or (why == ALREADY and known is not None):
-        return ""
+        return True
     _mapped[intrinsic.number] = why
     if why == NOT_ASKED_FOR and intrinsic.is_on_request:
-        return ""
-    return "".join([map_entry(each, by, why) for each in (intrinsic, *intrinsic.others)])
+        return True
+    map_entry(entries, intrinsic, by, why)
+    for each in intrinsic.others:
+        map_entry(entries, each, by, why)
+    return True
 
 
 cdef Installed put_known(object module, Declared intrinsic):
@@ -154,16 +135,19 @@ cdef bint is_wanted(Declared intrinsic):
     return False
 
 
-cdef str interpose_all(str name, object module):
-    """Interpose the declared intrinsics of a module; returns the entries for the map. A module without any may not be
-    filled yet, and is examined again."""
+cdef bint interpose_all(str name, object module, xml_text *entries) except False:
+    """Interpose the declared intrinsics of a module, and put the entries for the map. A module that has none of them
+    may not be filled yet, and is examined again."""
     cdef Declared intrinsic
+    cdef bint has_some = False
     expand(name, module)
-    intrinsics = [intrinsic for intrinsic in declared_of(name) if not intrinsic.is_pattern]
-    entries = "".join([interpose_intrinsic(module, intrinsic) for intrinsic in intrinsics])
-    if not intrinsics or not all([_mapped[intrinsic.number] for intrinsic in intrinsics]):
+    wanted = [each for each in declared_of(name) if not (<Declared>each).is_pattern]
+    for intrinsic in wanted:
+        interpose_intrinsic(module, intrinsic, entries)
+        has_some |= _mapped[intrinsic.number] == ""
+    if has_some or not wanted:
         _seen[name] = ref(module)
-    return entries
+    return True
 
 
 # Types of objects that stand for a descriptor, with a `fileno` method.
@@ -212,12 +196,14 @@ cdef bint know_greenlets() except False:
 cdef bint interpose_new_modules() except False:
     cdef c_thread *thread
     cdef reading begin
+    cdef xml_text entries
     if len(_modules) == read_first(&_modules_seen):
         return True
     thread = recording()
     if thread == NULL or not installing_begin():
         return True
     begin = own_begin(thread)
+    memset(&entries, 0, sizeof(entries))
     try:
         if recording() == NULL:  # another thread has ended it meanwhile
             return True
@@ -228,14 +214,15 @@ cdef bint interpose_new_modules() except False:
         for package in [name for name in _to_come if name in _modules]:
             declare_package(package)
         new = [name for name in _declared if is_new(name)]
-        entries = "".join([interpose_all(name, _modules[name]) for name in new if is_whole(name)])
-        if entries:
-            encoded = entries.encode("utf-8", "replace") + b"</map>\n"
-            recorder_map(encoded, len(encoded))
+        for name in new:
+            if is_whole(name):
+                interpose_all(name, _modules[name], &entries)
+        append_to_map(&entries)
         look_at_objects()
     except Exception:
         pass
     finally:
+        xml_free(&entries)
         installing_end()
         own_end(thread, begin)
     return True

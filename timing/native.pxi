@@ -34,8 +34,11 @@ cdef bint know_native(object intrinsic) except False:
 
 cdef bint know_of_programs(object intrinsic) except False:
     """From now on programs that are not Python have it."""
+    cdef xml_text entry
     name = intrinsic.qualified.rpartition(".")[2]
-    _natives.append((name, intrinsic.number, intrinsic.levels, map_entry(intrinsic, "import table", "")))
+    memset(&entry, 0, sizeof(entry))
+    map_entry(&entry, intrinsic, b"import table", "")
+    _natives.append((name, intrinsic.number, intrinsic.levels, taken(&entry)))
     return True
 
 

@@ -2,13 +2,10 @@
 
 def layout():
     """How each type of data is packed, as elements of log.xml."""
-    cdef char *text = <char *>malloc(LAYOUT_BYTES)
-    if text == NULL:
-        raise MemoryError
-    try:
-        return text[:layout_write(text)].decode()
-    finally:
-        free(text)
+    cdef xml_text text
+    memset(&text, 0, sizeof(text))
+    layout_write(&text)
+    return taken(&text)
 
 
 def interpreter_layout():

@@ -16,10 +16,18 @@ cdef extern from "core/fields.h":
     struct c_event "event":
         uint64_t wall_ns
 
+cdef extern from "core/xml_text.h" nogil:
+    struct xml_text:
+        char *text
+        size_t bytes
+        bint failed
+    void xml_put(xml_text *, const char *)
+    void xml_put_number(xml_text *, const char *, unsigned long)
+    void xml_put_escaped(xml_text *, const char *, size_t)
+    void xml_free(xml_text *)
+
 cdef extern from "core/layout_text.h":
-    enum:
-        LAYOUT_BYTES
-    size_t layout_write(char *)
+    void layout_write(xml_text *)
 
 cdef extern from "core/monitor.h":
     void monitor_prepare(const char *, const char *)

@@ -20,7 +20,6 @@ from interpose.timing.recorder cimport (
     c_block,
     c_thread,
     governor_settings,
-    LAYOUT_BYTES,
     layout_write,
     level,
     monitor_begin_sampling,
@@ -62,6 +61,11 @@ from interpose.timing.recorder cimport (
     c_thread_mark,
     thread_mark,
     thread_rewind,
+    xml_free,
+    xml_put,
+    xml_put_escaped,
+    xml_put_number,
+    xml_text,
 )
 
 cdef extern from "<string.h>":

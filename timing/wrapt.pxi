@@ -88,8 +88,8 @@ cdef class Wrapped(Installed):
     cdef bint is_inherited
     cdef size_t put    # the address of the replacement, because the program may release it
 
-    cdef str by(self):
-        return "wrapt"
+    cdef const char *by(self) noexcept:
+        return b"wrapt"
 
     cdef bint is_dead(self):
         return self.owner() is None

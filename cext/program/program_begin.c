@@ -12,13 +12,14 @@
 #include "core/preload.h"
 #include "core/recorder.h"
 #include "core/redact.h"
+#include "core/xml_text.h"
 #include "native/native_objects.h"
 #include "program/passed_variables.h"
 #include "program/program_host.h"
 #include "program/program_place.h"
 #include "program/program_plan.h"
 
-enum { COMMAND_BYTES = 64 * 1024, MOST_ARGUMENTS = 1000 };
+enum { MOST_ARGUMENTS = 1000 };
 
 static const char *variable(const char *name, const char *otherwise)
 {
@@ -28,53 +29,38 @@ static const char *variable(const char *name, const char *otherwise)
 
 /* --- what the log says of the command */
 
-static void put_letter(FILE *out, unsigned char letter)
-{
-    const char *written = letter == '&' ? "&amp;" : letter == '<' ? "&lt;" : letter == '>' ? "&gt;" : letter == '"' ? "&quot;" : NULL;
-    if (written)
-        fputs(written, out);
-    else
-        fputc(letter >= ' ' && letter < 127 ? letter : '?', out);
-}
-
-static void put_text(FILE *out, const char *text)
+static void put_redacted(struct xml_text *out, const char *text)
 {
     size_t bytes = strlen(text);
     char *redacted = redact(text, &bytes);
-    const char *written = redacted ? redacted : text;
-    for (size_t place = 0; place < bytes; place++)
-        put_letter(out, (unsigned char)written[place]);
+    xml_put_escaped(out, redacted ? redacted : text, bytes);
     free(redacted);
 }
 
 /* The arguments are kept only where all is kept of commands. */
-static void put_command(FILE *out, const char *path, int count, char **words)
+static void put_command(struct xml_text *out, const char *path, int count, char **words)
 {
     char here[PATH_BYTES];
-    fputs("  <command executable=\"", out);
-    put_text(out, path);
-    fputs("\" cwd=\"", out);
-    put_text(out, getcwd(here, sizeof here) ? here : "");
-    fputs("\">\n", out);
+    xml_put(out, "  <command executable=\"");
+    put_redacted(out, path);
+    xml_put(out, "\" cwd=\"");
+    put_redacted(out, getcwd(here, sizeof here) ? here : "");
+    xml_put(out, "\">\n");
     for (int each = 1; arguments_kept(KIND_process) == KEEP_whole && each < count && each < MOST_ARGUMENTS; each++) {
-        fputs("    <argument>", out);
-        put_text(out, words[each]);
-        fputs("</argument>\n", out);
+        xml_put(out, "    <argument>");
+        put_redacted(out, words[each]);
+        xml_put(out, "</argument>\n");
     }
-    fputs("  </command>\n", out);
+    xml_put(out, "  </command>\n");
 }
 
 static int describe(const struct plan *plan, const char *path, int count, char **words)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out)
-        return errno;
-    fwrite(plan->head.text, 1, plan->head.bytes, out);
-    put_command(out, path, count, words);
-    int failed = fclose(out) ? errno : recorder_describe(text, bytes);
-    free(text);
+    struct xml_text head = {0};
+    xml_put_bytes(&head, plan->head.text, plan->head.bytes);
+    put_command(&head, path, count, words);
+    int failed = head.failed ? ENOMEM : recorder_describe(head.text, head.bytes);
+    xml_free(&head);
     return failed;
 }
 

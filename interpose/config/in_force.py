@@ -116,7 +116,7 @@ def at_start(environment: "Mapping[str, str]", load: "Callable[[], object]") -> 
     """The settings of a program that starts here with `environment`. `load` is called before the modules that interpret
     settings are imported. Raises SettingError."""
     file, why_ignored = settings_file.read_file(".", load)
-    given = {name: text for name, text in environment.items() if name.startswith(WHAT)}
+    given = {name: environment[name] for name in environment if name.startswith(WHAT)}
     for name in GIVEN_TO_DESCENDANTS:
         given.pop(name, None)
     if WHAT in given and not file and (found := ready(given, why_ignored)):
