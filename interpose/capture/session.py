@@ -22,6 +22,7 @@ from interpose.capture.interposed import (  # noqa: E402
     load_collectors,
     load_libraries,
 )
+from interpose.capture.line_switch import Lines  # noqa: E402
 from interpose.config import in_force, settings_file  # noqa: E402
 from interpose.config.command_line import kept_arguments  # noqa: E402
 from interpose.config.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
@@ -43,6 +44,15 @@ STAYING_MODULES = {
     "interpose.timing.coverage",
     "interpose.timing.heap",
 }
+# Nothing that stays uses these.
+MODULES_OF_START = (
+    "interpose.capture.descent",
+    "interpose.capture.session",
+    "interpose.config.command_line",
+    "interpose.experiments.metadata.describe",
+    "interpose.experiments.metadata.names",
+    "interpose.instrumentation.search",
+)
 
 
 def begins_now():
@@ -61,7 +71,7 @@ def begin(before):
     except Exception as error:
         _note_not_recorded(in_words(error))
     finally:
-        forget(before)
+        empty(forget(before))
 
 
 def _note_not_recorded(reason):
@@ -75,12 +85,22 @@ def _note_not_recorded(reason):
 
 
 def forget(before):
-    """Restore sys.modules, with as little of interpose left as possible."""
+    """Restore sys.modules, with as little of interpose left as possible; return the modules that were removed."""
     package = vars(sys.modules["interpose"])
+    removed = {}
     for name in set(sys.modules) - before - STAYING_MODULES:
         if name.startswith(OUR_MODULES):
-            del sys.modules[name]
+            removed[name] = sys.modules.pop(name)
             package.pop(name.removeprefix("interpose."), None)
+    return removed
+
+
+def empty(modules):
+    """Let go of what only a start needs. A module's functions and its names refer to each other: otherwise each full
+    collection of the program would visit them, and the last one free them."""
+    for name in MODULES_OF_START:
+        if name in modules:
+            vars(modules[name]).clear()
 
 
 def in_words(error):
@@ -369,25 +389,6 @@ def begin_heap(wanted):
             from interpose.timing import heap
 
         heap.begin(wanted.heap_bytes)
-
-
-class Lines:
-    """The switch of line trace; its imports are made when it is first switched on."""
-
-    def __init__(self, wanted):
-        from interpose.timing import shims
-
-        self._unrecorded = shims.unrecorded
-        self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
-        self._how = (wanted.lines_depth, wanted.lines_system)
-
-    def __call__(self, on, to):
-        with self._unrecorded():  # an import of ours
-            from interpose.timing import lines
-
-        if on and not lines.is_prepared():
-            lines.begin(self._choices, *self._how)
-        return lines.trace(on, os.fsencode(to))
 
 
 def _wrap(shims, intrinsics, catch_all):
