@@ -33,7 +33,9 @@ VERSION_TAG = sysconfig.get_config_var("EXT_SUFFIX").removesuffix(".so")
 BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PROGRAM_LIBRARY = "interpose.cext.libinterpose_program"
-PLAIN_FILES = {LIBRARY: LIBRARY_FILE} | {
+# The only one that is no library, but a program.
+STARTER = "interpose.cext.starter"
+PLAIN_FILES = {LIBRARY: LIBRARY_FILE, STARTER: os.path.join("interpose", "cext", "starter")} | {
     name: os.path.join(*name.split(".")) + ".so" for name in (BOOT_LIBRARY, PROGRAM_LIBRARY)
 }
 
@@ -167,6 +169,13 @@ def program_library():
     )
 
 
+def starter():
+    """The program that becomes the monitor of an experiment."""
+    return Extension(
+        STARTER, sources_of("starter"), extra_compile_args=[*FLAGS, *WERROR], extra_link_args=LINK_FLAGS
+    )
+
+
 def generated(source, link=(), **options):
     """An extension in Cython, named after its source, with its C sources."""
     name = os.path.splitext(source)[0].replace(os.sep, ".")
@@ -273,6 +282,13 @@ class BuildExt(build_ext):
         self.extensions = [*sorted(libraries, key=lambda ext: ext.name in linked), *generated]
         self.say(f"linking {len(objects)} libraries")
         super().build_extensions()
+
+    def build_extension(self, ext):
+        if ext.name != STARTER:
+            return super().build_extension(ext)
+        path = self.get_ext_fullpath(ext.name)
+        self.mkpath(os.path.dirname(path))
+        self.compiler.link_executable(ext.extra_objects, path, extra_postargs=ext.extra_link_args)
 
     def say(self, what):
         """Print what is being done (`pip install -v` shows it)."""
@@ -455,6 +471,7 @@ setup(
         cpython_library(),
         boot_library(),
         program_library(),
+        starter(),
         *(shim(source) for source in sorted(glob("timing/*.pyx"))),
         *(generated(source) for source in sorted(glob("experiments/**/*.pyx", recursive=True))),
         *(generated(source) for source in sorted(glob("interpose/**/*.pyx", recursive=True))),

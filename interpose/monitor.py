@@ -289,21 +289,16 @@ class Monitor:
     """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does.
 
     It holds the directory open and uses that, not the path: another experiment may replace this one there. Shortening
-    that one's files would kill its program.
+    that one's files would kill its program. `lock` is the directory where it is open and locked already.
     """
 
-    def __init__(self, founder: str) -> None:
+    def __init__(self, founder: str, lock: int | None = None) -> None:
         self._watched: dict[str, Watched] = {}
         self._pause_s = SHORTEST_S
         self._page: Page | None = None
         self._is_gone = False
         self._profiler: Profiler | None = None
-        self._lock = os.open(founder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise
+        self._lock = _locked(founder) if lock is None else lock
         held = f"/proc/self/fd/{self._lock}/."  # without the dot, it is a symbolic link, and those are not followed
         self._founder = held if os.path.isdir(held) else founder
 
@@ -371,10 +366,24 @@ class Monitor:
                 self._watched[name] = Watched(self._founder, name)
 
 
-def main(founder: str) -> None:
-    """Watch until every process of the experiment has ended; nothing if it is watched already."""
+def _locked(founder: str) -> int:
+    """The directory, open and locked. Raises OSError."""
+    opened = os.open(founder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        monitor = Monitor(founder)
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        raise
+    return opened
+
+
+def main(founder: str, lock: int | None = None) -> None:
+    """Watch until every process of the experiment has ended; nothing if it is watched already. `lock` is the directory
+    if cext/starter has locked it."""
+    try:
+        if lock is not None:
+            os.set_inheritable(lock, False)
+        monitor = Monitor(founder, lock)
     except OSError:
         return
     monitor.profile_as_asked()

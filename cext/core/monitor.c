@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,26 +19,30 @@
 
 #include "core/call_filter.h"
 #include "core/open_file.h"
+#include "core/own_file.h"
 #include "core/recorder.h"
 #include "core/session.h"
 #include "core/system_calls.h"
 
 enum { STACK_BYTES = 64 * 1024, LAST_SIGNAL = 64 };
+enum { LATER_MS = 20 }; /* a program that has ended by then is not sampled */
 enum { IOPRIO_WHO_PROCESS = 1, IOPRIO_IDLE = 3 << 13 };
 
 /* It lowers its priority itself: until it is another program, ours waits for it. */
 static const char code[] =
     "import posix, sys; posix.setpriority(posix.PRIO_PROCESS, 0, 10); "
     "sys.path[:0] = sys.argv[2].split(':')[:1]; sys.path += sys.argv[2].split(':')[1:]; "
-    "from interpose.monitor import main; main(sys.argv[1])";
+    "from interpose.monitor import main; main(sys.argv[1], *map(int, sys.argv[3:]))";
 
-static char interpreter[PATH_BYTES], import_path[4 * PATH_BYTES];
+static char interpreter[PATH_BYTES], import_path[4 * PATH_BYTES], starter[PATH_BYTES];
 
 void monitor_prepare(const char *with, const char *path)
 {
     bool fits = with[0] == '/' && strlen(with) < sizeof interpreter && strlen(path) < sizeof import_path;
     strcpy(interpreter, fits ? with : "");
     strcpy(import_path, fits ? path : "");
+    if (!own_file(starter, "starter"))
+        *starter = 0;
 }
 
 /* --- whether one may be started */
@@ -75,6 +80,7 @@ struct start {
     const char *founder;
     char *stack; /* of the second */
     char *variables[4];
+    char process[16], wait_ms[16];
     int error;
     pid_t monitor;
 };
@@ -103,11 +109,23 @@ static void be_quiet(void)
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
+/* By the starter; where that cannot be executed, at once and without its lock. */
+static int execute(struct start *start)
+{
+    char *const words[] = {
+        starter, (char *)(uintptr_t)start->founder, start->process, start->wait_ms,
+        interpreter, "-I", "-S", "-c", (char *)(uintptr_t)code, (char *)(uintptr_t)start->founder, import_path, "3", NULL,
+    };
+    char *without_lock[8] = {NULL};
+    execve(starter, words, start->variables);
+    memcpy(without_lock, words + 4, 7 * sizeof *words);
+    execve(interpreter, without_lock, start->variables);
+    return errno;
+}
+
 static int become_monitor(void *data)
 {
     struct start *start = data;
-    char *const words[] = {interpreter,           "-I", "-S", "-c", (char *)(uintptr_t)code,
-                           (char *)(uintptr_t)start->founder, import_path, NULL};
     sigset_t none;
     start->monitor = getpid();
     sigemptyset(&none);
@@ -117,8 +135,7 @@ static int become_monitor(void *data)
     umask(077);
     be_quiet();
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(interpreter, words, start->variables);
-    _exit(start->error = errno);
+    _exit(start->error = execute(start));
 }
 
 static int leave_orphan(void *data)
@@ -165,7 +182,7 @@ static int start_blocked(struct start *start, char *stacks)
     return start->error;
 }
 
-int monitor_start(const char *founder)
+static int start_later(const char *founder, int wait_ms)
 {
     int failed = why_not_watched(founder);
     failed = failed ? failed : may_start() ? 0 : EPERM;
@@ -175,6 +192,8 @@ int monitor_start(const char *founder)
     if (stacks == MAP_FAILED)
         return errno;
     struct start start = {.founder = founder, .stack = stacks + STACK_BYTES};
+    snprintf(start.process, sizeof start.process, "%d", (int)getpid());
+    snprintf(start.wait_ms, sizeof start.wait_ms, "%d", wait_ms);
     choose_variables(start.variables);
     failed = start_blocked(&start, stacks);
     munmap(stacks, 2 * STACK_BYTES);
@@ -182,9 +201,17 @@ int monitor_start(const char *founder)
     return failed;
 }
 
+int monitor_start(const char *founder)
+{
+    return start_later(founder, 0);
+}
+
+/* Descendants that find the experiment watched take the monitor's number from the control page. */
 void monitor_begin_sampling(void)
 {
-    pid_t monitor = monitor_start(session.founder) ? (pid_t)recorder.control->monitor : started;
+    if (start_later(session.founder, LATER_MS) == 0)
+        __atomic_store_n(&recorder.control->monitor, (uint64_t)started, __ATOMIC_RELAXED);
+    pid_t monitor = (pid_t)__atomic_load_n(&recorder.control->monitor, __ATOMIC_RELAXED);
     if (monitor)
         prctl(PR_SET_PTRACER, monitor, 0, 0, 0);
 }

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/own_file.h"
+
 enum { LINE_BYTES = 512 };
 
 static bool programs_followed;
@@ -28,24 +30,11 @@ bool preload_follows(enum reason reason)
 
 /* --- our own library */
 
-static bool own_library(Dl_info *found)
-{
-    return dladdr((void *)preload_library, found) && found->dli_fname && found->dli_fbase;
-}
-
 const char *preload_library(void)
 {
-    static char path[PATH_MAX];
-    Dl_info own;
-    if (!*path) {
-        char real[PATH_MAX];
-        if (!own_library(&own) || !realpath(own.dli_fname, real))
-            return NULL;
-        int directory = (int)(strrchr(real, '/') - real);
-        if ((size_t)directory + sizeof library_name + 1 >= sizeof path)
-            return NULL;
-        snprintf(path, sizeof path, "%.*s/%s", directory, real, library_name);
-    }
+    static char path[PATH_BYTES];
+    if (!*path && !own_file(path, library_name))
+        return NULL;
     return *path == '/' && !strpbrk(path, " :$\t\n") && access(path, R_OK) == 0 ? path : NULL;
 }
 

@@ -319,6 +319,7 @@ def test_no_module_is_named_after_nothing():
 # What the C of a folder may include of the others; its own always.
 C_MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "boot": (),
+    "starter": (),
     "core": (),
     "cpython": ("core",),
     "collectors": ("core", "cpython"),

@@ -1,0 +1,171 @@
+"""The program that becomes the monitor: it takes the lock, waits, and executes the interpreter only if that is needed."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tracing import environment, until, write_program
+
+import interpose.cext
+from interpose.experiments.metadata.control import Control
+from interpose.experiments.model.experiment import Experiment
+
+pytestmark = pytest.mark.any_python
+
+STARTER = Path(interpose.cext.__path__[0], "starter")
+LOCK = 17  # the number of the descriptor that has it
+LONG_MS, SHORT_MS = 60_000, 1
+# What is executed in the place of the interpreter says what it has open beside the standard streams.
+TOLD = """
+import fcntl, os, sys
+listed = [int(each) for each in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{each}")]
+opened = {each: os.readlink(f"/proc/self/fd/{each}") for each in listed if each > 2}
+fcntl.flock(int(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)
+print(opened, sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def founder(tmp_path):
+    made = tmp_path / "test.1.er"
+    made.mkdir()
+    return made
+
+
+@contextmanager
+def other_process():
+    """One that waits for the end of its input."""
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    yield process
+    process.communicate()
+
+
+def begin(founder, process, milliseconds):
+    words = [STARTER, founder, str(process.pid), str(milliseconds), sys.executable, "-c", TOLD, str(LOCK)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def said_by(started):
+    said, errors = started.communicate(timeout=60)
+    assert (started.returncode, errors) == (0, "")
+    return said
+
+
+def executed(founder):
+    return f"{ {LOCK: str(founder)} } ['{LOCK}']\n"
+
+
+def is_free(founder):
+    opened = os.open(founder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(opened)
+    return True
+
+
+@pytest.mark.parametrize("milliseconds", [0, SHORT_MS])
+def test_the_interpreter_gets_the_lock_and_nothing_else(founder, milliseconds):
+    with other_process() as process:
+        assert said_by(begin(founder, process, milliseconds)) == executed(founder)
+
+
+def test_nothing_is_executed_if_the_process_ends_meanwhile(founder):
+    with other_process() as process:
+        started = begin(founder, process, LONG_MS)
+        until(lambda: not is_free(founder))
+        assert started.poll() is None
+        process.kill()
+        assert said_by(started) == ""
+        assert is_free(founder)
+
+
+def test_a_descendant_that_began_meanwhile_is_watched(founder):
+    with other_process() as process:
+        started = begin(founder, process, LONG_MS)
+        until(lambda: not is_free(founder))
+        (founder / "_c1.er").mkdir()
+        process.kill()
+        assert said_by(started) == executed(founder)
+
+
+def test_nothing_is_executed_if_the_experiment_is_watched(founder):
+    opened = os.open(founder, os.O_RDONLY)
+    fcntl.flock(opened, fcntl.LOCK_EX)
+    with other_process() as process:
+        assert said_by(begin(founder, process, SHORT_MS)) == ""
+    os.close(opened)
+
+
+@pytest.mark.parametrize("damaged", ["removed", "link"])
+def test_nothing_is_executed_without_the_directory(founder, damaged):
+    founder.rmdir()
+    if damaged == "link":
+        founder.symlink_to(founder.parent)
+    with other_process() as process:
+        assert said_by(begin(founder, process, 0)) == ""
+
+
+def test_too_few_words_are_refused():
+    assert subprocess.run([STARTER, "."]).returncode == 1
+
+
+# --- with a program that is sampled
+
+CHILD = """
+import subprocess, sys, time
+if sys.argv[1:]:
+    print("begun", flush=True)
+    sys.stdin.readline()
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        sum(range(1000))
+else:
+    subprocess.Popen([sys.executable, __file__, "child"])
+"""
+
+
+def test_the_monitor_of_a_sampled_program_is_known_at_once(tmp_path):
+    program = write_program(tmp_path, "print('begun', flush=True); input()")
+    with subprocess.Popen(
+        [sys.executable, program],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="calls,profile"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as started:
+        started.stdout.readline()
+        founder = Experiment(str(tmp_path / "test.1.er")).founder
+        monitor = Control(founder).read().monitor
+        words = Path("/proc", str(monitor), "cmdline").read_bytes().split(b"\0")
+        started.communicate("\n")
+
+    assert os.fsencode(founder.directory) in words
+
+
+def test_a_child_that_outlives_the_founder_is_sampled(tmp_path):
+    program = write_program(tmp_path, CHILD)
+    started = subprocess.Popen(
+        [sys.executable, program],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="calls,profile"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    started.wait()
+    started.stdout.readline()
+    time.sleep(0.1)  # the founder's starter has seen its end
+    started.communicate("\n")
+    experiment = Experiment(str(tmp_path / "test.1.er"))
+    (child,) = [each for each in experiment.processes if each is not experiment.founder]
+
+    until(lambda: os.path.exists(os.path.join(child.directory, "samples")))
