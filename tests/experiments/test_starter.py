@@ -1,4 +1,4 @@
-"""The program that becomes the monitor: it takes the lock, waits, and executes the interpreter only if that is needed."""
+"""The program that becomes the monitor: it takes the lock, waits, and executes the interpreter only if needed."""
 
 import fcntl
 import os
