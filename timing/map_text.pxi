@@ -43,6 +43,7 @@ cdef bint append_to_map(xml_text *entries) except False:
     try:
         if entries.bytes:
             xml_put(entries, b"</map>\n")
+        if not entries.failed and entries.bytes:
             recorder_map(entries.text, entries.bytes)
     finally:
         xml_free(entries)
@@ -54,14 +55,17 @@ cdef bint note_in_map(object entries) except False:
     cdef xml_text text
     cdef str tag, name
     memset(&text, 0, sizeof(text))
-    for tag, attributes in entries:
-        xml_put(&text, b"  <")
-        add_escaped(&text, tag)
-        for name, value in attributes.items():
-            xml_put(&text, b" ")
-            add_escaped(&text, name)
-            xml_put(&text, b'="')
-            add_escaped(&text, value)
-            xml_put(&text, b'"')
-        xml_put(&text, b"/>\n")
-    return append_to_map(&text)
+    try:
+        for tag, attributes in entries:
+            xml_put(&text, b"  <")
+            add_escaped(&text, tag)
+            for name, value in attributes.items():
+                xml_put(&text, b" ")
+                add_escaped(&text, name)
+                xml_put(&text, b'="')
+                add_escaped(&text, value)
+                xml_put(&text, b'"')
+            xml_put(&text, b"/>\n")
+        return append_to_map(&text)
+    finally:
+        xml_free(&text)

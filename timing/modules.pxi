@@ -68,6 +68,9 @@ cdef const char *put_in_place(object module, Declared intrinsic) except NULL:
     elif way == "native":
         know_native(intrinsic)
         return b"import table"
+    elif way == "program":
+        know_of_programs(intrinsic)
+        return b""
     if _wrappers is not None:
         _wrappers.wrap(intrinsic)
         return b"wrapt"
@@ -80,10 +83,6 @@ cdef bint interpose_intrinsic(object module, Declared intrinsic, xml_text *entri
     """Interpose it, and put its entry for the map, if that has none yet."""
     cdef const char *by = b""
     cdef str why = ""
-    if intrinsic.by == "program" and is_wanted(intrinsic):
-        know_of_programs(intrinsic)
-        _mapped[intrinsic.number] = ""
-        return True
     try:
         by = put_in_place(module, intrinsic)
     except NotInterposed as reason:
@@ -96,7 +95,7 @@ cdef bint interpose_intrinsic(object module, Declared intrinsic, xml_text *entri
     if why == known or (why == ALREADY and known is not None):
         return True
     _mapped[intrinsic.number] = why
-    if why == NOT_ASKED_FOR and intrinsic.is_on_request:
+    if (why == NOT_ASKED_FOR and intrinsic.is_on_request) or (not why and intrinsic.by == "program"):
         return True
     map_entry(entries, intrinsic, by, why)
     for each in intrinsic.others:
@@ -161,9 +160,10 @@ cdef bint know_descriptor_owners() except False:
         module = _modules.get(name)
         owner = module_names(module).get(type_name) if PyModule_Check(module) else None
         if isinstance(owner, type) and _kept.get(name) is not owner:
-            definition = definition_of(type.__getattribute__(owner, "__dict__")["fileno"])
             _kept[name] = owner
-            descriptor_owner_add(place, <PyTypeObject *>owner, definition.ml_meth)
+            definition = definition_of(type.__getattribute__(owner, "__dict__").get("fileno"))
+            if definition != NULL:
+                descriptor_owner_add(place, <PyTypeObject *>owner, definition.ml_meth)
     return True
 
 

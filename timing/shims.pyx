@@ -240,6 +240,7 @@ def end(bint detached=False):
 
 
 cdef Py_ssize_t end_all(bint detached) except -1:
+    global _shared
     for name in ("interpose.timing.lines", "interpose.timing.coverage", "interpose.timing.heap"):
         module = _modules.get(name)
         if module is not None:
@@ -262,6 +263,7 @@ cdef Py_ssize_t end_all(bint detached) except -1:
     stop_collecting()
     _hooks.clear()
     _declared.clear()
+    _shared = ()
     _to_come.clear()
     _kept.clear()
     tasks_forget()

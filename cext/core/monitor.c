@@ -81,6 +81,7 @@ struct start {
     char *stack; /* of the second */
     char *variables[4];
     char process[16], wait_ms[16];
+    bool is_later;
     int error;
     pid_t monitor;
 };
@@ -109,7 +110,7 @@ static void be_quiet(void)
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* By the starter; where that cannot be executed, at once and without its lock. */
+/* Later, by the starter; at once, and without its lock, where that is wanted or the starter cannot be executed. */
 static int execute(struct start *start)
 {
     char *const words[] = {
@@ -117,7 +118,8 @@ static int execute(struct start *start)
         interpreter, "-I", "-S", "-c", (char *)(uintptr_t)code, (char *)(uintptr_t)start->founder, import_path, "3", NULL,
     };
     char *without_lock[8] = {NULL};
-    execve(starter, words, start->variables);
+    if (start->is_later && access(interpreter, X_OK) == 0)
+        execve(starter, words, start->variables);
     memcpy(without_lock, words + 4, 7 * sizeof *words);
     execve(interpreter, without_lock, start->variables);
     return errno;
@@ -182,7 +184,7 @@ static int start_blocked(struct start *start, char *stacks)
     return start->error;
 }
 
-static int start_later(const char *founder, int wait_ms)
+static int start_within(const char *founder, int wait_ms)
 {
     int failed = why_not_watched(founder);
     failed = failed ? failed : may_start() ? 0 : EPERM;
@@ -191,7 +193,7 @@ static int start_later(const char *founder, int wait_ms)
     char *stacks = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stacks == MAP_FAILED)
         return errno;
-    struct start start = {.founder = founder, .stack = stacks + STACK_BYTES};
+    struct start start = {.founder = founder, .stack = stacks + STACK_BYTES, .is_later = wait_ms > 0};
     snprintf(start.process, sizeof start.process, "%d", (int)getpid());
     snprintf(start.wait_ms, sizeof start.wait_ms, "%d", wait_ms);
     choose_variables(start.variables);
@@ -203,15 +205,18 @@ static int start_later(const char *founder, int wait_ms)
 
 int monitor_start(const char *founder)
 {
-    return start_later(founder, 0);
+    return start_within(founder, 0);
 }
 
 /* Descendants that find the experiment watched take the monitor's number from the control page. */
 void monitor_begin_sampling(void)
 {
-    if (start_later(session.founder, LATER_MS) == 0)
-        __atomic_store_n(&recorder.control->monitor, (uint64_t)started, __ATOMIC_RELAXED);
-    pid_t monitor = (pid_t)__atomic_load_n(&recorder.control->monitor, __ATOMIC_RELAXED);
+    uint64_t monitor = 0;
+    if (start_within(session.founder, LATER_MS))
+        monitor = __atomic_load_n(&recorder.control->monitor, __ATOMIC_RELAXED);
+    else if (__atomic_compare_exchange_n(&recorder.control->monitor, &monitor, (uint64_t)started, false, __ATOMIC_RELAXED,
+                                         __ATOMIC_RELAXED))
+        monitor = (uint64_t)started;
     if (monitor)
         prctl(PR_SET_PTRACER, monitor, 0, 0, 0);
 }

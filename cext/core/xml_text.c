@@ -88,11 +88,17 @@ static unsigned long letter_at(const unsigned char *at, size_t left, size_t *len
     return found;
 }
 
-/* XML has no place for the others, or a terminal takes them for commands. */
+/* XML has no place for the others, or they are not to be seen: they direct a terminal, or the writing, or mean nothing. */
 static bool has_place(unsigned long letter)
 {
-    return letter >= ' ' && !(letter >= 0x7F && letter < 0xA0) && !(letter >= 0xD800 && letter < 0xE000) &&
-           letter != 0xFFFE && letter != 0xFFFF && letter < 0x110000;
+    static const unsigned long without[][2] = {
+        {0, ' '},          {0x7F, 0xA0},      {0x200B, 0x2010},  {0x2028, 0x2030},
+        {0x2060, 0x2070},  {0xD800, 0xF900},  {0xFEFF, 0xFF00},  {0xFFF0, 0xFFFC},
+    };
+    for (size_t range = 0; range < sizeof without / sizeof *without; range++)
+        if (letter >= without[range][0] && letter < without[range][1])
+            return false;
+    return (letter & 0xFFFE) != 0xFFFE && letter < 0xE0000;
 }
 
 void xml_put_escaped(struct xml_text *out, const char *text, size_t bytes)

@@ -1,6 +1,6 @@
 /* The program that becomes the monitor of an experiment: it takes the lock of the experiment, waits, and executes the
    monitor's interpreter, which keeps the lock. An interpreter takes some ten milliseconds of a processor that the
-   recorded program could use just then. A program that ends before costs no monitor.
+   recorded program could use just then. A program that ends before costs no monitor, unless it has left descendants.
 
    Its words: the founder's directory, the number of the recorded process, how many milliseconds to wait, the
    interpreter and its words, of which the last is the number of the descriptor that has the lock. */
@@ -17,11 +17,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { FORKED_MS = 1000 }; /* so long may a child that was forked take until it has its directory */
 enum { FOUNDER = 1, PROCESS, MILLISECONDS, INTERPRETER, FEWEST_WORDS = 6 };
 
 static bool ends_within(pid_t process, int milliseconds)
 {
     struct pollfd watched = {(int)syscall(SYS_pidfd_open, process, 0), POLLIN, 0};
+    if (watched.fd < 0 && errno == ESRCH)
+        return true;
     poll(&watched, 1, milliseconds); /* without a descriptor, where the kernel has none, it only waits */
     if (watched.fd >= 0)
         close(watched.fd);
@@ -50,12 +53,15 @@ static bool is_locked(int founder)
 }
 
 /* A descendant that began meanwhile found the lock taken, and starts no monitor. It has made its directory before, so
-   it is seen here, once the lock is free for those that come later. */
+   it is seen here, once the lock is free for those that come later. A child that was forked starts none anyway, and
+   makes its directory by and by. */
 static bool is_still_needed(int founder, pid_t process, int milliseconds)
 {
     if (milliseconds == 0 || !ends_within(process, milliseconds))
         return true;
     flock(founder, LOCK_UN);
+    if (!has_descendants(founder))
+        poll(NULL, 0, FORKED_MS);
     return has_descendants(founder) && is_locked(founder);
 }
 

@@ -96,6 +96,24 @@ def test_a_descendant_that_began_meanwhile_is_watched(founder):
         assert said_by(started) == executed(founder)
 
 
+def test_a_child_that_was_forked_meanwhile_is_watched_though_it_takes_a_while(founder):
+    with other_process() as process:
+        started = begin(founder, process, LONG_MS)
+        until(lambda: not is_free(founder))
+        process.kill()
+        until(lambda: is_free(founder))
+        time.sleep(0.1)
+        (founder / "_f1.er").mkdir()
+        assert said_by(started) == executed(founder)
+
+
+def test_of_a_process_that_is_gone_nothing_is_awaited(founder):
+    with other_process() as process:
+        process.kill()
+        process.wait()
+        assert said_by(begin(founder, process, LONG_MS)) == ""
+
+
 def test_nothing_is_executed_if_the_experiment_is_watched(founder):
     opened = os.open(founder, os.O_RDONLY)
     fcntl.flock(opened, fcntl.LOCK_EX)
@@ -119,16 +137,22 @@ def test_too_few_words_are_refused():
 
 # --- with a program that is sampled
 
-CHILD = """
-import subprocess, sys, time
-if sys.argv[1:]:
-    print("begun", flush=True)
-    sys.stdin.readline()
-    end = time.monotonic() + 1
-    while time.monotonic() < end:
+WORK = """
+def work():
+    while not os.path.exists("enough"):
         sum(range(1000))
+"""
+STARTED = """
+import os, subprocess, sys
+if sys.argv[1:]:
+    work()
 else:
     subprocess.Popen([sys.executable, __file__, "child"])
+"""
+FORKED = """
+import os
+if os.fork() == 0:
+    work()
 """
 
 
@@ -151,21 +175,12 @@ def test_the_monitor_of_a_sampled_program_is_known_at_once(tmp_path):
     assert os.fsencode(founder.directory) in words
 
 
-def test_a_child_that_outlives_the_founder_is_sampled(tmp_path):
-    program = write_program(tmp_path, CHILD)
-    started = subprocess.Popen(
-        [sys.executable, program],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="calls,profile"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    started.wait()
-    started.stdout.readline()
-    time.sleep(0.1)  # the founder's starter has seen its end
-    started.communicate("\n")
-    experiment = Experiment(str(tmp_path / "test.1.er"))
-    (child,) = [each for each in experiment.processes if each is not experiment.founder]
+@pytest.mark.parametrize("source", [STARTED, FORKED], ids=["started", "forked"])
+def test_a_child_that_outlives_the_founder_is_sampled(tmp_path, source):
+    program = write_program(tmp_path, WORK + source)
+    subprocess.run([sys.executable, program], cwd=tmp_path, env=environment(INTERPOSE="calls,profile"), check=True)
 
-    until(lambda: os.path.exists(os.path.join(child.directory, "samples")))
+    try:
+        until(lambda: list(tmp_path.glob("test.1.er/_*.er/samples")))
+    finally:
+        (tmp_path / "enough").touch()

@@ -341,6 +341,15 @@ def test_a_package_that_is_imported_after_others_has_calls_of_its_own(traced, tm
     ]  # fmt: skip
 
 
+def test_a_package_that_only_has_the_name_of_a_driver_does_not_hide_what_is_imported_after_it(traced, tmp_path):
+    (tmp_path / "psycopg2").mkdir()
+    (tmp_path / "psycopg2" / "__init__.py").write_text("")
+    (tmp_path / "psycopg2" / "_psycopg.py").write_text("class connection:\n    def close(self): pass\n")
+    done = traced("import psycopg2._psycopg\nimport sqlite3\nsqlite3.connect(':memory:').close()")
+
+    assert len(done.events("sqlite3.connect")) == 1
+
+
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 @pytest.mark.parametrize("source", OF_SYSTEM_CALL, ids=["direct", "buffered", "children"])
