@@ -100,6 +100,7 @@ def test_a_short_name_that_means_a_long_one_costs_little(library, translator):
     assert demangled("_ZN3foo3barEi") == "foo::bar(int)"
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_has_a_translator_of_its_own(library, translator):
     assert demangled("_ZN3foo3barEi") == "foo::bar(int)"
     child = os.fork()
