@@ -101,11 +101,13 @@ def _in_one_piece(names: list[str], directories: list[str], within: str) -> Bund
 
 
 class Packed(NamedTuple):
-    """What the system library declares at once, as a start with the default settings resolves it. To make the
-    declarations from it takes a tenth of the time of the modules that declare them, and most modules are not imported.
+    """What the system library declares at once, as a start with the default settings resolves it. Making the
+    declarations from it takes a tenth of the time that importing the modules that declare them takes. Only those of
+    modules that the program imports are made.
 
-    For each module it has the texts that only its declarations have, with zero bytes between them, and two bytes for
-    each field of each declaration: its number, or the position of the value in `shared`, which these texts follow."""
+    For each module, `modules` has the texts that only its declarations use, separated by zero bytes, and two bytes for
+    each field of each declaration. The first field is the declaration's number. For the others, the two bytes are the
+    value's position in `shared` followed by these texts."""
 
     fields: tuple[str, ...]
     next_number: int
@@ -139,7 +141,7 @@ def packed(fields: tuple[str, ...]) -> Packed:
 
 
 def _values(declared: object, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """The values of a declaration, each with what stands for all equal ones of its type."""
+    """The values of a declaration without its number, each after its repr, which equal values of one type share."""
     return [(repr(value := getattr(declared, name)), value) for name in fields if name != NUMBER]
 
 

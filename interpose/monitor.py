@@ -289,7 +289,7 @@ class Monitor:
     """Watches all the processes of the experiment in `founder`. Raises BlockingIOError where another one does.
 
     It holds the directory open and uses that, not the path: another experiment may replace this one there. Shortening
-    that one's files would kill its program. `lock` is the directory where it is open and locked already.
+    that one's files would kill its program. `lock` is a descriptor of the directory, if it is already open and locked.
     """
 
     def __init__(self, founder: str, lock: int | None = None) -> None:
@@ -378,8 +378,8 @@ def _locked(founder: str) -> int:
 
 
 def main(founder: str, lock: int | None = None) -> None:
-    """Watch until every process of the experiment has ended; nothing if it is watched already. `lock` is the directory
-    if cext/starter has locked it."""
+    """Watch until every process of the experiment has ended; nothing if it is watched already. `lock` is a descriptor
+    of the directory, if cext/starter has locked it."""
     try:
         if lock is not None:
             os.set_inheritable(lock, False)

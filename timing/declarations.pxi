@@ -20,7 +20,7 @@ cdef bint declare_packed(tuple packed) except False:
 
 
 cdef list declared_of(str module):
-    """What is declared of a module; it may be packed until now."""
+    """The declarations of a module; unpacks them at the first use."""
     found = _declared[module]
     if type(found) is tuple:
         found = _declared[module] = unpacked(found[0], found[1])

@@ -21,7 +21,7 @@ cdef bint add_attribute(xml_text *out, const char *begin, str text) except False
 
 
 cdef str taken(xml_text *text):
-    """What was put together; it is let go of. Raises MemoryError."""
+    """The text as a str; frees its memory. Raises MemoryError."""
     try:
         if text.failed:
             raise MemoryError
@@ -39,7 +39,7 @@ cdef str escape(str text):
 
 
 cdef bint append_to_map(xml_text *entries) except False:
-    """Write the entries, if there are any, into the map; they are let go of."""
+    """Append the entries, if any, to the map, and free their memory."""
     try:
         if entries.bytes:
             xml_put(entries, b"</map>\n")

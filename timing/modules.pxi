@@ -44,7 +44,7 @@ cdef bint map_entry(xml_text *entries, Declared intrinsic, const char *by, str w
 
 
 cdef const char *put_in_place(object module, Declared intrinsic) except NULL:
-    """Interpose it, and give in what way it is. Raises NotInterposed and others."""
+    """Interpose the intrinsic; returns in which way, for the map. Raises NotInterposed and others."""
     cdef Installed installed
     cdef str way = intrinsic.by
     if not is_wanted(intrinsic):
@@ -136,7 +136,7 @@ cdef bint is_wanted(Declared intrinsic):
 
 cdef bint interpose_all(str name, object module, xml_text *entries) except False:
     """Interpose the declared intrinsics of a module, and put the entries for the map. A module that has none of them
-    may not be filled yet, and is examined again."""
+    may still be loading, so it is examined again."""
     cdef Declared intrinsic
     cdef bint has_some = False
     expand(name, module)

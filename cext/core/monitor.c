@@ -110,7 +110,8 @@ static void be_quiet(void)
     syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
 }
 
-/* Later, by the starter; at once, and without its lock, where that is wanted or the starter cannot be executed. */
+/* Execute the starter, which locks the experiment and waits. If no wait is wanted, or the starter cannot be executed,
+   execute the interpreter, which takes the lock itself. Returns the error's number. */
 static int execute(struct start *start)
 {
     char *const words[] = {
@@ -208,7 +209,8 @@ int monitor_start(const char *founder)
     return start_within(founder, 0);
 }
 
-/* Descendants that find the experiment watched take the monitor's number from the control page. */
+/* The process that starts the monitor writes its process id into the control page. Descendants find the experiment
+   watched, and read the id there. */
 void monitor_begin_sampling(void)
 {
     uint64_t monitor = 0;

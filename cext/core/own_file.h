@@ -5,5 +5,5 @@
 
 #include "core/open_file.h"
 
-/* The whole path of the file of that name there, which may not exist; false if it is too long. */
+/* The full path of the file `name` there, whether or not it exists; false if the path is too long. */
 bool own_file(char path[PATH_BYTES], const char *name);

@@ -67,7 +67,8 @@ static size_t length_by_first(unsigned char first)
     return first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
 }
 
-/* The code point of the letter at `at`, and in `length` its bytes; 0 and one byte if it is not UTF-8. */
+/* The code point of the character at `at`; `length` becomes its number of bytes. Returns 0, and a length of 1, if it is
+   not valid UTF-8. */
 static unsigned long letter_at(const unsigned char *at, size_t left, size_t *length)
 {
     static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
@@ -88,7 +89,8 @@ static unsigned long letter_at(const unsigned char *at, size_t left, size_t *len
     return found;
 }
 
-/* XML has no place for the others, or they are not to be seen: they direct a terminal, or the writing, or mean nothing. */
+/* False for what XML does not allow, and for invisible characters: those that control a terminal or the direction of
+   text, and those without a meaning. */
 static bool has_place(unsigned long letter)
 {
     static const unsigned long without[][2] = {

@@ -1,4 +1,5 @@
-/* Text of XML elements, put together in memory that grows. What has once found no memory stays empty. */
+/* Text of XML elements, put together in memory that grows. Once an allocation has failed, the text is empty and stays
+   so. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +27,8 @@ static inline void xml_put(struct xml_text *out, const char *piece)
 /* Put `before`, which is XML already, and the number in decimal. */
 VISIBLE void xml_put_number(struct xml_text *out, const char *before, unsigned long number);
 
-/* Put text as it may stand between tags and in attributes: markup is escaped, and what has no place in XML, or is not
-   UTF-8, becomes a question mark. */
+/* Put text, escaped for use between tags and in attributes. Characters that XML does not allow, invisible ones and
+   invalid UTF-8 become question marks. */
 VISIBLE void xml_put_escaped(struct xml_text *out, const char *text, size_t bytes);
 
 VISIBLE void xml_free(struct xml_text *out);

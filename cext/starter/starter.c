@@ -1,9 +1,10 @@
 /* The program that becomes the monitor of an experiment: it takes the lock of the experiment, waits, and executes the
-   monitor's interpreter, which keeps the lock. An interpreter takes some ten milliseconds of a processor that the
-   recorded program could use just then. A program that ends before costs no monitor, unless it has left descendants.
+   monitor's interpreter, which keeps the lock. Starting an interpreter takes some ten milliseconds of CPU time, which
+   the recorded program needs for its own start. If the program ends during the wait and has left no descendants, no
+   interpreter is started.
 
-   Its words: the founder's directory, the number of the recorded process, how many milliseconds to wait, the
-   interpreter and its words, of which the last is the number of the descriptor that has the lock. */
+   Its arguments: the founder's directory, the process id of the recorded process, how many milliseconds to wait, and
+   the interpreter with its own arguments. The last of those is the descriptor that is to hold the lock. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FORKED_MS = 1000 }; /* so long may a child that was forked take until it has its directory */
+enum { FORKED_MS = 1000 }; /* how long a forked child may take to make its directory */
 enum { FOUNDER = 1, PROCESS, MILLISECONDS, INTERPRETER, FEWEST_WORDS = 6 };
 
 static bool ends_within(pid_t process, int milliseconds)
@@ -25,7 +26,7 @@ static bool ends_within(pid_t process, int milliseconds)
     struct pollfd watched = {(int)syscall(SYS_pidfd_open, process, 0), POLLIN, 0};
     if (watched.fd < 0 && errno == ESRCH)
         return true;
-    poll(&watched, 1, milliseconds); /* without a descriptor, where the kernel has none, it only waits */
+    poll(&watched, 1, milliseconds); /* if the kernel has no pidfd_open, this only waits */
     if (watched.fd >= 0)
         close(watched.fd);
     return watched.revents || (kill(process, 0) && errno == ESRCH);
@@ -52,9 +53,9 @@ static bool is_locked(int founder)
     return flock(founder, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* A descendant that began meanwhile found the lock taken, and starts no monitor. It has made its directory before, so
-   it is seen here, once the lock is free for those that come later. A child that was forked starts none anyway, and
-   makes its directory by and by. */
+/* A descendant that began during the wait found the lock taken, so it starts no monitor. It made its directory first,
+   so we find it here. We release the lock before we look, so that later descendants can start a monitor. A forked child
+   never starts one, and may make its directory late. */
 static bool is_still_needed(int founder, pid_t process, int milliseconds)
 {
     if (milliseconds == 0 || !ends_within(process, milliseconds))

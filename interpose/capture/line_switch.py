@@ -1,4 +1,4 @@
-"""The switch of line trace: all of a start's own code that the program may call later (`interpose.trace_lines`)."""
+"""The switch of line trace: the only Python code of a start that the program may call later (`trace_lines`)."""
 
 import os
 

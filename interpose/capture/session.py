@@ -96,8 +96,8 @@ def forget(before):
 
 
 def empty(modules):
-    """Let go of what only a start needs. A module's functions and its names refer to each other: otherwise each full
-    collection of the program would visit them, and the last one free them."""
+    """Clear the modules that only a start needs. A module's functions and its namespace refer to each other. If they
+    stayed, the program's garbage collections would have to visit them, and finally free them."""
     for name in MODULES_OF_START:
         if name in modules:
             vars(modules[name]).clear()

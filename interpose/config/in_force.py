@@ -1,5 +1,5 @@
-"""The settings in force in a program that starts. If only what to record and where to are set, the usual case, they
-come ready from the bundle (interpose/bundle.py), without the modules that interpret settings.
+"""The settings in force in a program that starts. Usually only what to record, and perhaps the directory, is set. The
+settings then come ready from the bundle (interpose/bundle.py), without the modules that interpret settings.
 
 This is imported inside the traced program when it starts, so it imports next to nothing.
 """
@@ -94,8 +94,8 @@ def usual() -> "tuple[dict[str, tuple[str, ...]], dict[str, Any]]":
 
 
 def ready(given: "Mapping[str, str]", warnings: list[str]) -> "Settings | None":
-    """The settings if only what to record is given, by variable, and perhaps the directory; None if they are not in
-    the bundle."""
+    """The settings if the variables `given` say only what to record and perhaps the directory. None if they say more,
+    or if the bundle does not have the settings."""
     records, settings = PACKED or ({}, {})
     directory = given.get(WHERE, ".")
     if given[WHAT] not in records or not {WHAT, WHERE}.issuperset(given) or directory[:1] in ("", "~"):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.any_python
 STARTER = Path(interpose.cext.__path__[0], "starter")
 LOCK = 17  # the number of the descriptor that has it
 LONG_MS, SHORT_MS = 60_000, 1
-# What is executed in the place of the interpreter says what it has open beside the standard streams.
+# This runs in place of the monitor, and prints which descriptors are open besides the standard streams.
 TOLD = """
 import fcntl, os, sys
 listed = [int(each) for each in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{each}")]
