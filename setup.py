@@ -34,8 +34,8 @@ BOOT_LIBRARY = "interpose.cext.libinterpose_boot"
 BOOT_SOURCE = os.path.join("cext", "boot", "boot.c")
 PROGRAM_LIBRARY = "interpose.cext.libinterpose_program"
 # The only one that is no library, but a program.
-STARTER = "interpose.cext.starter"
-PLAIN_FILES = {LIBRARY: LIBRARY_FILE, STARTER: os.path.join("interpose", "cext", "starter")} | {
+STARTER = "interpose.cext.interpose_starter"
+PLAIN_FILES = {LIBRARY: LIBRARY_FILE, STARTER: os.path.join("interpose", "cext", "interpose_starter")} | {
     name: os.path.join(*name.split(".")) + ".so" for name in (BOOT_LIBRARY, PROGRAM_LIBRARY)
 }
 

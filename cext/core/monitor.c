@@ -41,7 +41,7 @@ void monitor_prepare(const char *with, const char *path)
     bool fits = with[0] == '/' && strlen(with) < sizeof interpreter && strlen(path) < sizeof import_path;
     strcpy(interpreter, fits ? with : "");
     strcpy(import_path, fits ? path : "");
-    if (!own_file(starter, "starter"))
+    if (!own_file(starter, "interpose_starter"))
         *starter = 0;
 }
 

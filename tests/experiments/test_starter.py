@@ -17,7 +17,7 @@ from interpose.experiments.model.experiment import Experiment
 
 pytestmark = pytest.mark.any_python
 
-STARTER = Path(interpose.cext.__path__[0], "starter")
+STARTER = Path(interpose.cext.__path__[0], "interpose_starter")
 LOCK = 17  # the number of the descriptor that has it
 LONG_MS, SHORT_MS = 60_000, 1
 # This runs in place of the monitor, and prints which descriptors are open besides the standard streams.
