@@ -42,6 +42,11 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
+/* The latest notes that the kernel made of where a thread executes: how many, and how many came when it had moved on. */
+struct notes_made {
+    unsigned count, late, samples; /* the last: taken while notes came late, to ask for every fourth */
+};
+
 /* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
 struct waiting {
     uint32_t call, stack, task;
@@ -66,12 +71,21 @@ struct sampled_thread {
     bool is_refused; /* the kernel notes nothing of it */
     struct taken pending;
     struct asked asked;
+    struct notes_made notes;
+    uint32_t innermost; /* the site of its innermost frame at the last sample, 0 if it had none */
+};
+
+/* What the last note showed for a site of Python code: the site of the native function that it called; 0 if it called none, or if the note came too late. */
+enum { SITES_TOLD = 512 };
+struct told_site {
+    uint32_t site, native;
 };
 
 /* The native functions that were met. */
 struct native_code {
     struct objects objects;
     struct met_functions functions;
+    struct told_site told[SITES_TOLD]; /* at the site's number modulo SITES_TOLD; a later site replaces an earlier one */
 };
 
 /* The record of its memory that was written last; of the next one, the thread that used the most CPU time in this round. */

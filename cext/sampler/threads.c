@@ -109,6 +109,7 @@ static uint64_t find_code(struct sampled_process *process, struct sampled_thread
         is_settled = find_task_name(process, thread->address, call->greenlet, &stack, &sample->task);
     }
     sample->stack = stack.number;
+    thread->innermost = stack.torn ? 0 : stack.innermost;
     thread->waiting = (struct waiting){stack.torn ? 0 : call->lock_wait, stack.number, sample->task, stack.mark};
     return stack.mark;
 }
@@ -189,7 +190,8 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     thread->schedule = schedule;
     if (sample->state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (sample->state == SAMPLE_WAITS || !native_code_ask(process, thread, mark, &taken))
+    if (sample->state == SAMPLE_WAITS || native_code_take_over(process, thread, sample) ||
+        !native_code_ask(process, thread, mark, &taken))
         keep_sample(process, thread, &taken);
 }
 
