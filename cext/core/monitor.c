@@ -209,16 +209,14 @@ int monitor_start(const char *founder)
     return start_within(founder, 0);
 }
 
-/* The process that starts the monitor writes its process id into the control page. Descendants find the experiment
-   watched, and read the id there. */
+/* The process that starts the monitor writes its process id into the control page, where that of an earlier one may still
+   be. Descendants find the experiment watched, and read the id there. */
 void monitor_begin_sampling(void)
 {
-    uint64_t monitor = 0;
-    if (start_within(session.founder, LATER_MS))
-        monitor = __atomic_load_n(&recorder.control->monitor, __ATOMIC_RELAXED);
-    else if (__atomic_compare_exchange_n(&recorder.control->monitor, &monitor, (uint64_t)started, false, __ATOMIC_RELAXED,
-                                         __ATOMIC_RELAXED))
-        monitor = (uint64_t)started;
+    bool is_started = start_within(session.founder, LATER_MS) == 0;
+    if (is_started)
+        __atomic_store_n(&recorder.control->monitor, (uint64_t)started, __ATOMIC_RELAXED);
+    uint64_t monitor = is_started ? (uint64_t)started : __atomic_load_n(&recorder.control->monitor, __ATOMIC_RELAXED);
     if (monitor)
         prctl(PR_SET_PTRACER, monitor, 0, 0, 0);
 }
