@@ -58,7 +58,7 @@ static bool is_locked(int founder)
    never starts one, and may make its directory late. */
 static bool is_still_needed(int founder, pid_t process, int milliseconds)
 {
-    if (milliseconds == 0 || !ends_within(process, milliseconds))
+    if (!ends_within(process, milliseconds))
         return true;
     flock(founder, LOCK_UN);
     if (!has_descendants(founder))

@@ -41,8 +41,10 @@ def founder(tmp_path):
 def other_process():
     """One that waits for the end of its input."""
     process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
-    yield process
-    process.communicate()
+    try:
+        yield process
+    finally:
+        process.communicate()
 
 
 def begin(founder, process, milliseconds):
@@ -58,6 +60,11 @@ def said_by(started):
 
 def executed(founder):
     return f"{ {LOCK: str(founder)} } ['{LOCK}']\n"
+
+
+def has_begun(started):
+    """Whether it has opened the directory. To try the lock could take it from the starter."""
+    return os.path.exists(f"/proc/{started.pid}/fd/{LOCK}")
 
 
 def is_free(founder):
@@ -80,7 +87,7 @@ def test_the_interpreter_gets_the_lock_and_nothing_else(founder, milliseconds):
 def test_nothing_is_executed_if_the_process_ends_meanwhile(founder):
     with other_process() as process:
         started = begin(founder, process, LONG_MS)
-        until(lambda: not is_free(founder))
+        until(lambda: has_begun(started))
         assert started.poll() is None
         process.kill()
         assert said_by(started) == ""
@@ -90,7 +97,7 @@ def test_nothing_is_executed_if_the_process_ends_meanwhile(founder):
 def test_a_descendant_that_began_meanwhile_is_watched(founder):
     with other_process() as process:
         started = begin(founder, process, LONG_MS)
-        until(lambda: not is_free(founder))
+        until(lambda: has_begun(started))
         (founder / "_c1.er").mkdir()
         process.kill()
         assert said_by(started) == executed(founder)
@@ -99,7 +106,7 @@ def test_a_descendant_that_began_meanwhile_is_watched(founder):
 def test_a_child_that_was_forked_meanwhile_is_watched_though_it_takes_a_while(founder):
     with other_process() as process:
         started = begin(founder, process, LONG_MS)
-        until(lambda: not is_free(founder))
+        until(lambda: has_begun(started))
         process.kill()
         until(lambda: is_free(founder))
         time.sleep(0.1)
