@@ -90,9 +90,8 @@ def _command(arguments, redacted):
 
 def escape(text):
     """Text as it may stand in XML: markup escaped, what XML has no place for replaced."""
-    if text.isalnum() and text.isascii():
-        return text
-    if text.isascii() and text.isprintable() and not ("&" in text or "<" in text or ">" in text or '"' in text):
+    plain = text.isalnum() or (text.isprintable() and not ("&" in text or "<" in text or ">" in text or '"' in text))
+    if plain and text.isascii():
         return text
     text = text.encode("utf-8", "replace").decode("utf-8")
     for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
