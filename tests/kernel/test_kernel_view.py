@@ -1055,7 +1055,7 @@ def test_who_may_not_is_told_so(tmp_path):
         text=True,
     )
 
-    if "Permission denied" in done.stderr or "ModuleNotFoundError" in done.stderr:
+    if any(why in done.stderr for why in ("Permission denied", "ModuleNotFoundError", "No module named interpose")):
         pytest.skip("others may not read this installation")
     assert done.returncode == 1
     assert done.stderr.startswith("interpose: ")
