@@ -4,10 +4,7 @@
 
 #include "sampler/stacks.h"
 
-enum {
-    NO_FUNCTION = UINT32_MAX, /* code that is not told apart */
-    NOTES_ENOUGH = 32, ONE_ASKED_OF = 4,
-};
+enum { NO_FUNCTION = UINT32_MAX }; /* code that is not told apart */
 
 static uint32_t new_site(struct sampled_process *process, const struct native_function *function)
 {
@@ -64,7 +61,7 @@ static struct sampled_thread *longest_waiting(struct sampled_process *process)
 static void begin_notes(struct sampled_process *process, struct sampled_thread *thread)
 {
     struct sampled_thread *other = instructions_are_left() ? NULL : longest_waiting(process);
-    if (thread->is_refused || (!other && !instructions_are_left()))
+    if (thread->is_refused || thread->switches.are_frequent || (!other && !instructions_are_left()))
         return;
     if (other)
         instructions_end(&other->instructions);
@@ -101,36 +98,6 @@ bool native_code_ask(struct sampled_process *process, struct sampled_thread *thr
     return true;
 }
 
-/* --- notes that come too late */
-
-static bool is_mostly_late(const struct notes_made *notes)
-{
-    return notes->count >= NOTES_ENOUGH && notes->late * 4 >= notes->count * 3;
-}
-
-static void learn(struct sampled_process *process, struct sampled_thread *thread, bool is_late, uint32_t native)
-{
-    struct notes_made *notes = &thread->notes;
-    process->native.told[thread->innermost % SITES_TOLD] = (struct told_site){thread->innermost, native};
-    notes->count++;
-    notes->late += is_late;
-    if (notes->count == 2 * NOTES_ENOUGH) {
-        notes->count /= 2;
-        notes->late /= 2;
-    }
-}
-
-bool native_code_take_over(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
-{
-    const struct told_site *told = &process->native.told[thread->innermost % SITES_TOLD];
-    if (!has_interpreter(process) || thread->asked.count || !is_mostly_late(&thread->notes) ||
-        ++thread->notes.samples % ONE_ASKED_OF == 0 || !thread->innermost || told->site != thread->innermost)
-        return false;
-    uint32_t stack = told->native ? tables_stack(&process->tables, told->native, sample->stack, false) : 0;
-    sample->stack = stack ? stack : sample->stack;
-    return true;
-}
-
 static bool has_not_moved(struct sampled_process *process, struct sampled_thread *thread)
 {
     if (!has_interpreter(process))
@@ -145,9 +112,7 @@ void native_code_tell(struct sampled_process *process, struct sampled_thread *th
     struct asked *asked = &thread->asked;
     if (!instructions_take(&thread->instructions, &address) || !asked->count || !asked->mark)
         return;
-    bool is_late = !has_not_moved(process, thread);
-    uint32_t site = is_late ? NO_FUNCTION : site_at(process, thread->tid, address);
-    learn(process, thread, is_late, site == NO_FUNCTION ? 0 : site);
+    uint32_t site = has_not_moved(process, thread) ? site_at(process, thread->tid, address) : NO_FUNCTION;
     uint32_t stack = site != NO_FUNCTION ? tables_stack(&process->tables, site, asked->taken[0].sample.stack, false) : 0;
     for (unsigned index = 0; stack && index < asked->count; index++)
         asked->taken[index].sample.stack = stack;

@@ -11,10 +11,6 @@
    processor since, or goes on as it did. */
 bool native_code_is_same(const struct asked *asked, uint64_t mark);
 
-/* A note costs the thread several interrupts. If at least three quarters of the latest notes came too late, ask for a note for one sample in four only. The
-   others reuse the native function that the last note showed for the same site. True if this sample did; then ask for none. */
-bool native_code_take_over(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample);
-
 /* The thread was sampled just now, with a stack of that mark; have the sample completed. False if that will not be done. */
 bool native_code_ask(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark, const struct taken *taken);
 

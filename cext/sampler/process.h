@@ -13,6 +13,7 @@
 #include "sampler/objects.h"
 #include "sampler/schedule.h"
 #include "sampler/stack_memory.h"
+#include "sampler/switches.h"
 #include "sampler/tables.h"
 #include "sampler/waking.h"
 
@@ -42,11 +43,6 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
-/* The latest notes that the kernel made of where a thread executes: how many, and how many came when it had moved on. */
-struct notes_made {
-    unsigned count, late, samples; /* the last: taken while notes came late, to ask for every fourth */
-};
-
 /* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
 struct waiting {
     uint32_t call, stack, task;
@@ -64,6 +60,8 @@ struct sampled_thread {
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
     struct moment last;
+    struct switches switches;
+    double waits_due; /* for a processor, that are to be told; less than 1 (threads.c) */
     struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */
@@ -71,21 +69,12 @@ struct sampled_thread {
     bool is_refused; /* the kernel notes nothing of it */
     struct taken pending;
     struct asked asked;
-    struct notes_made notes;
-    uint32_t innermost; /* the site of its innermost frame at the last sample, 0 if it had none */
-};
-
-/* What the last note showed for a site of Python code: the site of the native function that it called; 0 if it called none, or if the note came too late. */
-enum { SITES_TOLD = 512 };
-struct told_site {
-    uint32_t site, native;
 };
 
 /* The native functions that were met. */
 struct native_code {
     struct objects objects;
     struct met_functions functions;
-    struct told_site told[SITES_TOLD]; /* at the site's number modulo SITES_TOLD; a later site replaces an earlier one */
 };
 
 /* The record of its memory that was written last; of the next one, the thread that used the most CPU time in this round. */

@@ -39,32 +39,51 @@ struct schedule_files schedule_open(pid_t process, uint32_t tid)
     struct schedule_files files = {
         .schedule = open_of_thread(process, tid, "schedstat"),
         .state = open_of_thread(process, tid, "stat"),
-        .clock = open_clock(tid),
+        .clock = -1,
     };
-    struct schedule now;
-    files_opened += (files.schedule >= 0) + (files.state >= 0) + (files.clock >= 0);
-    if (files.clock >= 0 && schedule_read(files, process, tid, &now))
-        files.before_ns = now.cpu_ns;
+    files_opened += (files.schedule >= 0) + (files.state >= 0);
+    schedule_begin_clock(&files, tid);
     return files;
+}
+
+static void close_one(int *opened)
+{
+    if (*opened < 0)
+        return;
+    close(*opened);
+    *opened = -1;
+    files_opened--;
 }
 
 void schedule_close(struct schedule_files files)
 {
-    int opened[] = {files.schedule, files.state, files.clock};
-    for (unsigned index = 0; index < sizeof opened / sizeof *opened; index++)
-        if (opened[index] >= 0) {
-            close(opened[index]);
-            files_opened--;
-        }
+    close_one(&files.schedule);
+    close_one(&files.state);
+    close_one(&files.clock);
 }
 
-bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns)
+void schedule_begin_clock(struct schedule_files *files, uint32_t tid)
+{
+    if (files->clock >= 0 || files_opened == FILES_AT_MOST)
+        return;
+    files->clock = open_clock(tid);
+    files->before_ns = 0;
+    files_opened += files->clock >= 0;
+}
+
+void schedule_end_clock(struct schedule_files *files)
+{
+    close_one(&files->clock);
+}
+
+uint64_t schedule_cpu(struct schedule_files *files, uint64_t known_ns)
 {
     uint64_t since_ns;
-    if (files.clock < 0 || read(files.clock, &since_ns, sizeof since_ns) != (ssize_t)sizeof since_ns)
-        return false;
-    *cpu_ns = files.before_ns + since_ns;
-    return true;
+    if (files->clock < 0 || read(files->clock, &since_ns, sizeof since_ns) != (ssize_t)sizeof since_ns)
+        return known_ns;
+    if (files->before_ns + since_ns < known_ns)
+        files->before_ns = known_ns - since_ns;
+    return files->before_ns + since_ns;
 }
 
 /* The text of a file of the thread; false if the thread is gone. */

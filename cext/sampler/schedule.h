@@ -10,12 +10,11 @@ struct schedule {
     uint64_t cpu_ns, run_delay_ns, slices;
 };
 
-/* The files in which the kernel tells it; a descriptor each, or -1: then they are opened each time. Where the kernel allows it,
-   there is a clock as well, a perf event of the software sort: it is exact, where `schedule` lags up to a tick behind as long
-   as the thread runs. */
+/* The files in which the kernel tells it; a descriptor each, or -1: then they are opened each time. */
 struct schedule_files {
-    int schedule, state, clock;
-    uint64_t before_ns; /* CPU time that the thread had used when the clock began */
+    int schedule, state;
+    int clock; /* a perf event of the software sort; -1: none */
+    uint64_t before_ns; /* CPU time that the thread had used when the clock began, as far as it is known */
 };
 
 /* A file of the thread in /proc, as `stat`: its descriptor, or -1 with errno set. */
@@ -24,11 +23,16 @@ int open_of_thread(pid_t process, uint32_t tid, const char *name);
 struct schedule_files schedule_open(pid_t process, uint32_t tid);
 void schedule_close(struct schedule_files files);
 
+/* Where the kernel allows it, there is a clock: it is exact, where `schedule` lags up to a tick behind as long as the thread runs.
+   It costs the thread 1 to 2 us each time that it gets a processor. */
+void schedule_begin_clock(struct schedule_files *files, uint32_t tid);
+void schedule_end_clock(struct schedule_files *files);
+
 /* False when the thread has ended. */
 bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, struct schedule *found);
 
-/* CPU time of the thread until now by the clock; false without a clock. */
-bool schedule_clock(struct schedule_files files, uint64_t *cpu_ns);
+/* CPU time of the thread until now by the clock; what was known before, `known_ns`, without a clock. Never less than that. */
+uint64_t schedule_cpu(struct schedule_files *files, uint64_t known_ns);
 
 /* Does it run, or is it to run as soon as it gets a processor? */
 bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid);

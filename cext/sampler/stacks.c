@@ -128,9 +128,8 @@ static bool read_frames(struct reading_of_stack *reading, struct sampled_thread 
     return follow_frames(reading, innermost) || (after && after != innermost && follow_frames(reading, after));
 }
 
-/* The number of the stack of frames that were read, and its innermost site; false if one of them is of no code: then they belong
-   to several instants. */
-static bool name_frames(struct reading_of_stack *reading, struct found_stack *found)
+/* The number of the stack of frames that were read; false if one of them is of no code: then they belong to several instants. */
+static bool name_frames(struct reading_of_stack *reading, uint32_t *number)
 {
     uint32_t sites[FRAMES_AT_MOST];
     for (unsigned first = 0; first < reading->count; first += CODES_AT_A_TIME) {
@@ -138,11 +137,9 @@ static bool name_frames(struct reading_of_stack *reading, struct found_stack *fo
         if (!read_sites(reading, first, left < CODES_AT_A_TIME ? left : CODES_AT_A_TIME, sites + first))
             return false;
     }
+    *number = 0;
     for (unsigned index = reading->count; index > 0; index--)
-        if (sites[index - 1] != NO_SITE) {
-            found->innermost = sites[index - 1];
-            found->number = tables_stack(&reading->process->tables, found->innermost, found->number, reading->cut && index == reading->count);
-        }
+        *number = sites[index - 1] == NO_SITE ? *number : tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
     return true;
 }
 
@@ -190,7 +187,7 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     reading.process = process;
     for (int tries = 0; !is_read && tries < TRIES; tries++)
         is_read = read_frames(&reading, thread);
-    found.torn = !is_read || !name_frames(&reading, &found);
+    found.torn = !is_read || !name_frames(&reading, &found.number);
     thread->stack.beside = reading.beside;
     if (found.torn) {
         found.number = STACK_NOT_READ;

@@ -5,7 +5,6 @@
 
 struct found_stack {
     uint32_t number; /* in sampled_stacks; 0: it runs no Python code; STACK_NOT_READ */
-    uint32_t innermost; /* the site of its innermost frame, in sampled_sites; 0: no frame has one */
     uint64_t mark;   /* of the innermost frames and their variables: another when the thread has gone on; 0 if torn */
     bool torn;       /* it changed while it was read */
     uint64_t coroutine;           /* the outermost one that it runs, an address, or 0 */

@@ -78,6 +78,17 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
 }
 
+/* Of a thread without a clock it is not known whether it has the processor that it needs. The kernel tells how long it had one and
+   how long it waited for one since the last sample: of its samples as many are told to wait as it waited. */
+static bool is_on_processor(struct sampled_thread *thread, const struct sample *sample)
+{
+    uint64_t on_ns = sample->cpu_ns - thread->last.cpu_ns, off_ns = sample->run_delay_ns - thread->last.run_delay_ns;
+    thread->waits_due += on_ns + off_ns ? (double)off_ns / (double)(on_ns + off_ns) : 1;
+    bool is_on = thread->waits_due < 1;
+    thread->waits_due -= is_on ? 0 : 1;
+    return is_on;
+}
+
 /* Whether the thread runs, waits, or is ready to run without a processor. Its clock, if it has one, was read and is
    read again: it advances only on a processor. A thread that lost the processor just now lost it to us: it ran. If we
    come late, the kernel has let the thread run to the end of its turn, and it notices that end at certain system calls
@@ -85,10 +96,12 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
                                   const struct sample *sample)
 {
-    uint64_t now_ns, off_ns = off_since_ns(thread, sample);
-    bool goes_on = schedule_clock(thread->files, &now_ns) && now_ns > sample->cpu_ns;
+    uint64_t off_ns = off_since_ns(thread, sample);
+    bool goes_on = schedule_cpu(&thread->files, sample->cpu_ns) > sample->cpu_ns;
     bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid);
     bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
+    if (runs && thread->files.clock < 0)
+        ran_just_now = is_on_processor(thread, sample);
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
@@ -109,7 +122,6 @@ static uint64_t find_code(struct sampled_process *process, struct sampled_thread
         is_settled = find_task_name(process, thread->address, call->greenlet, &stack, &sample->task);
     }
     sample->stack = stack.number;
-    thread->innermost = stack.torn ? 0 : stack.innermost;
     thread->waiting = (struct waiting){stack.torn ? 0 : call->lock_wait, stack.number, sample->task, stack.mark};
     return stack.mark;
 }
@@ -126,6 +138,16 @@ static uint64_t code_of(struct sampled_process *process, struct sampled_thread *
     return waiting->mark;
 }
 
+/* A thread that waits now may have run when its stack was read, some microseconds ago: then it has gone on since. Otherwise the last
+   microseconds before each wait would be missed, which are much of a short function. */
+static bool ran_until_now(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark)
+{
+    if (!has_interpreter(process) || !mark)
+        return false;
+    struct found_stack stack = stack_of(process, thread);
+    return stack.torn || stack.mark != mark;
+}
+
 /* Returns the mark of its stack. */
 static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
@@ -134,6 +156,8 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
     uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;
     memory_ran(process, sample->cpu_ns - before_ns, thread->record, sample->stack);
     sample->state = state_of(process, thread, sample);
+    if (sample->state == SAMPLE_WAITS && ran_until_now(process, thread, mark))
+        sample->state = SAMPLE_RUNS;
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
@@ -153,21 +177,35 @@ static void sample_what_waits(struct sampled_thread *thread, struct sample *samp
 }
 
 /* The times of a thread belong to one instant. Who reads them may lose the processor in between: then they are read again. */
-static bool read_times(const struct sampled_process *process, const struct sampled_thread *thread, struct schedule *schedule,
+static bool read_times(const struct sampled_process *process, struct sampled_thread *thread, struct schedule *schedule,
                        struct sample *sample)
 {
+    uint64_t before_ns = thread->last.cpu_ns;
     for (int tries = 0; tries < TRIES; tries++) {
         uint64_t began_ns = now_ns();
         if (!schedule_read(thread->files, process->pid, thread->tid, schedule))
             return false;
-        sample->cpu_ns = schedule->cpu_ns;
+        sample->cpu_ns = schedule_cpu(&thread->files, schedule->cpu_ns > before_ns ? schedule->cpu_ns : before_ns);
         sample->run_delay_ns = schedule->run_delay_ns;
-        schedule_clock(thread->files, &sample->cpu_ns);
         sample->time_ns = sample->last_ns = now_ns();
         if (sample->time_ns - began_ns < AN_INSTANT_NS)
             break;
     }
     return true;
+}
+
+/* Where Python code runs, notes are of little use if it switches often: most would come too late. */
+static void choose_events(struct sampled_process *process, struct sampled_thread *thread, const struct schedule *schedule)
+{
+    if (!has_interpreter(process) || !switches_count(&thread->switches, schedule))
+        return;
+    if (thread->switches.are_frequent) {
+        schedule_end_clock(&thread->files);
+        keep_asked(process, thread);
+        instructions_end(&thread->instructions);
+    } else {
+        schedule_begin_clock(&thread->files, thread->tid);
+    }
 }
 
 static void sample_thread(struct sampled_process *process, struct sampled_thread *thread)
@@ -181,6 +219,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
         return;
     }
     bool has_waited = has_only_waited(thread, &schedule);
+    choose_events(process, thread, &schedule);
     if (has_waited)
         sample_what_waits(thread, sample);
     else
@@ -190,8 +229,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     thread->schedule = schedule;
     if (sample->state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (sample->state == SAMPLE_WAITS || native_code_take_over(process, thread, sample) ||
-        !native_code_ask(process, thread, mark, &taken))
+    if (sample->state == SAMPLE_WAITS || !native_code_ask(process, thread, mark, &taken))
         keep_sample(process, thread, &taken);
 }
 

@@ -13,7 +13,7 @@ from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
-from tests.schedules import KINDS, MS, READY, RUNS, Schedule, put_thread
+from tests.schedules import KINDS, MS, READY, RUNS, WAITS, Schedule, put_thread
 
 pytestmark = pytest.mark.any_python
 
@@ -179,6 +179,25 @@ def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_
 
     assert {name: round(share_of(found, name), 2) for name in found} == {"parse": 0.68, "save": 0.30, "rare": 0.02}
     assert found["parse"].code.margin_ns < 0.15 * found["parse"].code.cpu_ns
+
+
+def test_who_was_woken_in_a_lock_and_has_no_processor_yet_takes_no_cpu_time_from_code(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    lock = build.intrinsic("threading.Lock.acquire", "sync")
+    stacks = {name: build.sampled_stack(("app.py", 2, name)) for name in ("parse", "save", "wait")}
+    for number in range(1, 201):  # `save` is always woken late, `parse` never
+        name = "parse" if number % 4 == 1 else "save" if number % 4 == 3 else "wait"
+        how = {"state": RUNS}
+        if name == "wait":
+            how = {"state": READY if number % 4 == 2 else WAITS, "call": number, "intrinsic": lock}
+        cpu_ns = (number + (name == "wait")) // 2 * 10 * MS
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=cpu_ns, stack=stacks[name], **how)
+    build.thread(end_ns=START_NS + 2000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1)
+    build.ended(2000 * MS, 1000 * MS)
+
+    found = by_function(analysis_of(build))
+
+    assert {name: round(share_of(found, name), 1) for name in ("parse", "save")} == {"parse": 0.5, "save": 0.5}
 
 
 SEGMENTS = st.lists(

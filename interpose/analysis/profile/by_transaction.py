@@ -19,6 +19,7 @@ from interpose.analysis.profile.balance import Code, Spent, apportioned, divided
 from interpose.analysis.profile.profiled import (
     CONTAINERS,
     NOT_SAMPLED,
+    ONLY_WAITING,
     Function,
     Groups,
     ProcessProfile,
@@ -154,7 +155,8 @@ def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iter
         return sample.thread, name
 
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
-    pools = walk(of.sampled, started, numbers_of(process, CONTAINERS), pool_of).pools
+    containers, waits = numbers_of(process, CONTAINERS), numbers_of(process, ONLY_WAITING)
+    pools = walk(of.sampled, started, containers, waits, pool_of).pools
     for name, weights in _scaled(of, pools).items():
         row = made.by_key.get(key_of(process, name)) if name else None
         if row:

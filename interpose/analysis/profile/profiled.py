@@ -22,10 +22,12 @@ from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import IDLE
 from interpose.legacy.codes import STATEMENT
 
 CONTAINERS = frozenset(("logic", "import"))
 GIL = "gil"  # the kind of waits for the interpreter lock
+ONLY_WAITING = frozenset((GIL, "sync", "sleep", IDLE))  # kinds of calls
 FIELDS = ("intrinsic", "stack")
 NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
 # What stands for code where none is known.
@@ -312,7 +314,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     if is_sampled(analysis.experiment):  # then times of calls are estimated, and nothing can be taken from them
         containers, locks = set(), set()
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
-    walked = walk(sampled, started, containers)
+    walked = walk(sampled, started, containers, numbers_of(process, ONLY_WAITING))
     known = delays_of(account)
     delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
     waits = unseen_by_thread(account, delays)

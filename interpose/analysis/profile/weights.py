@@ -1,9 +1,10 @@
 """From the samples of threads to weights of stacks: how much of its thread's CPU time each stack represents.
 
 The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
-the carried time to its stack; one within a recorded call leaves it to the call. One that waits carries it on. So a
-thread that computes for one millisecond in ten is divided as well as one that always computes, and after lost samples
-the next one represents more.
+the carried time to its stack; one within a recorded call leaves it to the call. One that waits carries it on, as
+does one in a call that only waits, which may be ready to run again, but has not computed. So a thread that computes
+for one millisecond in ten is divided as well as one that always computes, and after lost samples the next one
+represents more.
 
 A thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without an idle
 processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it looks at.
@@ -113,12 +114,16 @@ class _Thread:
 
 
 def walk(
-    sampled: Sampled, started_cpu_ns: Mapping[int, int], containers: Collection[int], pool_of: PoolOf | None = None
+    sampled: Sampled,
+    started_cpu_ns: Mapping[int, int],
+    containers: Collection[int],
+    waits: Collection[int],
+    pool_of: PoolOf | None = None,
 ) -> Walked:
     """The weights of all samples of a process, with the CPU time that its threads had used when first seen.
 
     `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, unless
-    `pool_of` returns the pool of a sample of code.
+    `pool_of` returns the pool of a sample of code. `waits` are those of calls that only wait.
     """
     put_into = pool_of or (lambda sample: (sample.thread, sample.intrinsic))
     made = Walked()
@@ -134,7 +139,8 @@ def walk(
         if thread is None:
             started_ns = started_cpu_ns[sample.thread]
             thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
-        _take(made, thread, sample, put_into if is_code(sample, containers) else None)
+        only_waits = sample.state == WAITS or sample.intrinsic in waits
+        _take(made, thread, sample, put_into if is_code(sample, containers) else None, only_waits)
     for thread in threads.values():
         _open(thread)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
@@ -147,7 +153,7 @@ def is_code(sample: SampleRecord, containers: Collection[int]) -> bool:
     return sample.intrinsic in containers if sample.intrinsic else not sample.call
 
 
-def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf | None) -> None:
+def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf | None, only_waits: bool) -> None:
     samples = max(sample.samples, 1)
     made.samples += samples
     thread.samples += samples
@@ -160,7 +166,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     thread.ready += samples if sample.state == READY else 0
     if pool is not None:
         pool.of(sample.state)[place] += samples
-    if sample.state == WAITS:
+    if only_waits:
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
     thread.counted_ns = sample.cpu_ns
