@@ -9,12 +9,14 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 from statistics import median
 from typing import Any
 
+from asking import ask
 from environments import CHECKOUT, HERE, Environments
 from measuring import Effort, Row, take_turns, times
-from served import PACKAGES, serve
+from served import PACKAGES, server
 from start import start_ms
 
 TITLE = "The sampled profile: cost to the program and of the monitor, 100 samples a second"
@@ -23,7 +25,7 @@ SAMPLED = {"INTERPOSE": "calls,profile"}
 RECORDED, WITH_PROFILE = "recorded", "sampled"
 ROUNDS = 60
 WEEKS = 20
-REQUESTS = 300  # for each turn of FULL
+REQUESTS, TURNS_OF_SERVERS = 150, 40
 THREADS, SECONDS = 10, 4
 RANDOM_BYTES = 40_000_000
 LIMIT = "1.01 x"
@@ -68,13 +70,30 @@ def _compressing(environments: Environments, effort: Effort) -> dict[str, list[f
 
 
 def _service(environments: Environments, effort: Effort) -> list[Row]:
-    """Medians of the CPU time and of the wall time of a request."""
+    """The CPU time and the wall time of a request: two servers are asked in turns, after a while two new ones."""
     if not environments.install(*PACKAGES):
         return [Row("Flask and gunicorn cannot be installed", "")]
-    given = _beside(partial(serve, environments, effort.turns * REQUESTS), effort.turns)
-    cpu = {name: [turn["cpu_us"] for turn in turns] for name, turns in given.items()}
-    wall = {name: [1 / turn["per_second"] for turn in turns] for name, turns in given.items()}
-    return [_row("Flask: CPU time of a request", median, cpu), _row("Flask: wall time of a request", median, wall)]
+    found: dict[str, list[dict[str, float]]] = {RECORDED: [], WITH_PROFILE: []}
+    for _ in range(effort.turns):
+        with server(environments, {}) as recorded, server(environments, SAMPLED) as sampled:
+            asked = {RECORDED: partial(ask, recorded, REQUESTS), WITH_PROFILE: partial(ask, sampled, REQUESTS)}
+            for name, turns in take_turns(asked, TURNS_OF_SERVERS).items():
+                found[name] += turns
+    pairs = list(zip(found[WITH_PROFILE], found[RECORDED], strict=True))
+    cpu = [sampled["cpu_us"] / recorded["cpu_us"] for sampled, recorded in pairs]
+    wall = [recorded["per_second"] / sampled["per_second"] for sampled, recorded in pairs]
+    return [
+        _row_of_ratios("Flask: CPU time of a request", cpu),
+        _row_of_ratios("Flask: wall time of a request", wall),
+    ]
+
+
+def _row_of_ratios(what: str, ratios: list[float]) -> Row:
+    """The median, with the interval that contains it 19 times of 20."""
+    source = Random(1)
+    medians = sorted(median(source.choices(ratios, k=len(ratios))) for _ in range(1000))
+    figure = f"{median(ratios) - 1:+.1%} ({medians[25] - 1:+.1%} to {medians[974] - 1:+.1%})"
+    return Row(what, figure, times(median(ratios)), RECORDED, LIMIT)
 
 
 def _start(environments: Environments, effort: Effort) -> Row:

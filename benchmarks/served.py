@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 
+from asking import PATIENCE_S, ask, wait_for
 from environments import HERE, Environments
 from measuring import Effort, Row, take_turns, times
 
@@ -27,6 +29,7 @@ PEERS = {
     ),
 }
 REQUESTS = 300  # for each turn of FULL
+WARMING = 100
 UNTRACED = "untraced"
 PROGRAMS = HERE / "programs" / "served"
 
@@ -70,6 +73,14 @@ def serve(
     environments: Environments, requests: int, traced: Mapping[str, str] | None = None, peer: str = ""
 ) -> dict[str, float]:
     """Requests a second (`per_second`) and the worker's CPU time of one (`cpu_us`), traced or with a peer."""
+    with server(environments, traced, peer) as port:
+        return ask(port, requests)
+
+
+@contextmanager
+def server(environments: Environments, traced: Mapping[str, str] | None = None, peer: str = "") -> Iterator[int]:
+    """A server that has answered its first requests: its port. Raises RuntimeError if it was recorded against what was
+    wanted, or not recorded."""
     bin_directory = environments.with_interpose.parent
     with tempfile.TemporaryDirectory(dir=environments.directory, ignore_cleanup_errors=True) as place:
         port = _free_port()
@@ -79,15 +90,18 @@ def serve(
             "SERVED_WITH": peer.lower(),
         }
         gunicorn = [bin_directory / "gunicorn", "--threads", "2", "-k", "gthread", "-b", f"127.0.0.1:{port}", "app:app"]
-        server = [*([bin_directory / "ddtrace-run"] if peer == "ddtrace" else []), *gunicorn]
-        # The clients are not traced.
-        words = [environments.without, PROGRAMS / "load.py", port, requests, *server]
-        done = subprocess.run(
-            [str(word) for word in words], env=variables, cwd=PROGRAMS, stdout=subprocess.PIPE, text=True, check=True
-        )
+        words = [*([bin_directory / "ddtrace-run"] if peer == "ddtrace" else []), *gunicorn]
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        running = subprocess.Popen([str(word) for word in words], env=variables, cwd=PROGRAMS, **silent)
+        try:
+            wait_for(port)
+            ask(port, WARMING)
+            yield port
+        finally:
+            running.send_signal(signal.SIGTERM)
+            running.wait(PATIENCE_S)
         if (traced is not None) != any(Path(place).glob("*.er")):
             raise RuntimeError(f"{peer or traced}: recorded, or not, against what was wanted")
-    return json.loads(done.stdout)
 
 
 def _free_port() -> int:

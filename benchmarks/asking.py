@@ -1,0 +1,54 @@
+"""Asks a server without a pause from two clients: how many requests a second, and the CPU time of one in the worker."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import time
+
+CLIENTS = 2
+PATIENCE_S = 60
+
+
+def wait_for(port: int) -> None:
+    """Wait until the server answers. Raises OSError if it does not for a minute."""
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            _cpu_ns(port)
+            return
+        except OSError:
+            if time.monotonic() > until_s:
+                raise
+            time.sleep(0.05)
+
+
+def ask(port: int, requests: int) -> dict[str, float]:
+    """Requests a second (`per_second`), and the worker's CPU time of one in microseconds (`cpu_us`)."""
+    before_ns, begun_ns = _cpu_ns(port), time.perf_counter_ns()
+    clients = [threading.Thread(target=_ask, args=(port, requests // CLIENTS)) for _ in range(CLIENTS)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    wall_ns = time.perf_counter_ns() - begun_ns
+    return {"per_second": requests / (wall_ns / 1e9), "cpu_us": (_cpu_ns(port) - before_ns) / requests / 1e3}
+
+
+def _cpu_ns(port: int) -> int:
+    return int(_get(http.client.HTTPConnection("127.0.0.1", port), "/cpu"))
+
+
+def _ask(port: int, requests: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    for number in range(requests):
+        _get(connection, f"/orders/{number}")
+
+
+def _get(connection: http.client.HTTPConnection, path: str) -> bytes:
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status != 200:
+        raise RuntimeError(f"{path}: {answer.status}")
+    return text
