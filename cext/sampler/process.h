@@ -61,7 +61,8 @@ struct sampled_thread {
     struct schedule schedule;
     struct moment last;
     struct switches switches;
-    double waits_due; /* for a processor, that are to be told; less than 1 (threads.c) */
+    double waits_due;   /* samples that are to be told as waiting for a processor (threads.c) */
+    unsigned uncounted; /* samples since the kernel counted anything */
     struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */

@@ -35,7 +35,7 @@ static unsigned files_opened;
 struct schedule_files schedule_open(pid_t process, uint32_t tid)
 {
     if (files_opened + FILES_A_THREAD > FILES_AT_MOST)
-        return (struct schedule_files){-1, -1, -1, 0};
+        return (struct schedule_files){.schedule = -1, .state = -1, .clock = -1};
     struct schedule_files files = {
         .schedule = open_of_thread(process, tid, "schedstat"),
         .state = open_of_thread(process, tid, "stat"),
@@ -71,14 +71,16 @@ void schedule_begin_clock(struct schedule_files *files, uint32_t tid)
     files_opened += files->clock >= 0;
 }
 
-void schedule_end_clock(struct schedule_files *files)
+void schedule_end_clock(struct schedule_files *files, uint64_t cpu_ns, uint64_t scheduled_ns)
 {
+    if (files->clock >= 0)
+        files->ahead_ns = cpu_ns > scheduled_ns ? cpu_ns - scheduled_ns : 0;
     close_one(&files->clock);
 }
 
-uint64_t schedule_cpu(struct schedule_files *files, uint64_t known_ns)
+uint64_t schedule_cpu(struct schedule_files *files, uint64_t scheduled_ns)
 {
-    uint64_t since_ns;
+    uint64_t since_ns, known_ns = scheduled_ns + files->ahead_ns;
     if (files->clock < 0 || read(files->clock, &since_ns, sizeof since_ns) != (ssize_t)sizeof since_ns)
         return known_ns;
     if (files->before_ns + since_ns < known_ns)

@@ -15,6 +15,7 @@ struct schedule_files {
     int schedule, state;
     int clock; /* a perf event of the software sort; -1: none */
     uint64_t before_ns; /* CPU time that the thread had used when the clock began, as far as it is known */
+    uint64_t ahead_ns;  /* by how much the last clock was ahead of `schedule`: it also counts time that the hypervisor took */
 };
 
 /* A file of the thread in /proc, as `stat`: its descriptor, or -1 with errno set. */
@@ -26,13 +27,15 @@ void schedule_close(struct schedule_files files);
 /* Where the kernel allows it, there is a clock: it is exact, where `schedule` lags up to a tick behind as long as the thread runs.
    It costs the thread 1 to 2 us each time that it gets a processor. */
 void schedule_begin_clock(struct schedule_files *files, uint32_t tid);
-void schedule_end_clock(struct schedule_files *files);
+
+/* The thread has used `cpu_ns` by the clock, which ends now, and `scheduled_ns` by `schedule`. */
+void schedule_end_clock(struct schedule_files *files, uint64_t cpu_ns, uint64_t scheduled_ns);
 
 /* False when the thread has ended. */
 bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, struct schedule *found);
 
-/* CPU time of the thread until now by the clock; what was known before, `known_ns`, without a clock. Never less than that. */
-uint64_t schedule_cpu(struct schedule_files *files, uint64_t known_ns);
+/* CPU time of the thread until now: by the clock, or else by `schedule`, which says `scheduled_ns`; never less than that. */
+uint64_t schedule_cpu(struct schedule_files *files, uint64_t scheduled_ns);
 
 /* Does it run, or is it to run as soon as it gets a processor? */
 bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid);

@@ -1,14 +1,15 @@
 #include "sampler/switches.h"
 
-enum { CPU_NS = 50000000, FREQUENT = 200, RARE = FREQUENT / 2 }; /* how many in so much CPU time */
+static const uint64_t CPU_NS = 50000000, FREQUENT = 200, RARE = 100; /* how many in so much CPU time */
 
 bool switches_count(struct switches *switches, const struct schedule *now)
 {
-    bool were_frequent = switches->are_frequent;
-    uint64_t count = now->slices - switches->since.slices;
-    if (count < FREQUENT && now->cpu_ns - switches->since.cpu_ns < CPU_NS)
-        return false;
-    switches->are_frequent = count >= (were_frequent ? RARE : FREQUENT);
-    switches->since = *now;
-    return switches->are_frequent != were_frequent;
+    bool is_new = !switches->since.slices || now->slices < switches->since.slices; /* another thread may have its number */
+    uint64_t count = now->slices - switches->since.slices, cpu_ns = now->cpu_ns - switches->since.cpu_ns;
+    bool is_enough = !is_new && (count >= FREQUENT || cpu_ns >= CPU_NS);
+    if (is_enough)
+        switches->are_frequent = count * CPU_NS >= (switches->are_frequent ? RARE : FREQUENT) * cpu_ns;
+    if (is_enough || is_new)
+        switches->since = *now;
+    return is_enough;
 }

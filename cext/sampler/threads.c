@@ -78,12 +78,23 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
 }
 
+static uint64_t rise(uint64_t before, uint64_t now)
+{
+    return now > before ? now - before : 0;
+}
+
 /* Of a thread without a clock it is not known whether it has the processor that it needs. The kernel tells how long it had one and
-   how long it waited for one since the last sample: of its samples as many are told to wait as it waited. */
+   how long it waited for one since the last sample: of its samples as many are told to wait as it waited. Where the kernel has
+   counted neither yet, the sample counts with the next one. */
 static bool is_on_processor(struct sampled_thread *thread, const struct sample *sample)
 {
-    uint64_t on_ns = sample->cpu_ns - thread->last.cpu_ns, off_ns = sample->run_delay_ns - thread->last.run_delay_ns;
-    thread->waits_due += on_ns + off_ns ? (double)off_ns / (double)(on_ns + off_ns) : 1;
+    double on_ns = (double)rise(thread->last.cpu_ns, sample->cpu_ns);
+    double off_ns = (double)rise(thread->last.run_delay_ns, sample->run_delay_ns);
+    thread->uncounted++;
+    if (on_ns + off_ns > 0) {
+        thread->waits_due += thread->uncounted * off_ns / (on_ns + off_ns);
+        thread->uncounted = 0;
+    }
     bool is_on = thread->waits_due < 1;
     thread->waits_due -= is_on ? 0 : 1;
     return is_on;
@@ -97,11 +108,13 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
                                   const struct sample *sample)
 {
     uint64_t off_ns = off_since_ns(thread, sample);
-    bool goes_on = schedule_cpu(&thread->files, sample->cpu_ns) > sample->cpu_ns;
+    bool goes_on = thread->files.clock >= 0 && schedule_cpu(&thread->files, 0) > sample->cpu_ns;
     bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid);
     bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
     if (runs && thread->files.clock < 0)
         ran_just_now = is_on_processor(thread, sample);
+    else
+        thread->uncounted = 0;
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
@@ -185,7 +198,8 @@ static bool read_times(const struct sampled_process *process, struct sampled_thr
         uint64_t began_ns = now_ns();
         if (!schedule_read(thread->files, process->pid, thread->tid, schedule))
             return false;
-        sample->cpu_ns = schedule_cpu(&thread->files, schedule->cpu_ns > before_ns ? schedule->cpu_ns : before_ns);
+        uint64_t cpu_ns = schedule_cpu(&thread->files, schedule->cpu_ns);
+        sample->cpu_ns = cpu_ns > before_ns ? cpu_ns : before_ns;
         sample->run_delay_ns = schedule->run_delay_ns;
         sample->time_ns = sample->last_ns = now_ns();
         if (sample->time_ns - began_ns < AN_INSTANT_NS)
@@ -195,12 +209,13 @@ static bool read_times(const struct sampled_process *process, struct sampled_thr
 }
 
 /* Where Python code runs, notes are of little use if it switches often: most would come too late. */
-static void choose_events(struct sampled_process *process, struct sampled_thread *thread, const struct schedule *schedule)
+static void choose_events(struct sampled_process *process, struct sampled_thread *thread, const struct schedule *schedule,
+                          uint64_t cpu_ns)
 {
     if (!has_interpreter(process) || !switches_count(&thread->switches, schedule))
         return;
     if (thread->switches.are_frequent) {
-        schedule_end_clock(&thread->files);
+        schedule_end_clock(&thread->files, cpu_ns, schedule->cpu_ns);
         keep_asked(process, thread);
         instructions_end(&thread->instructions);
     } else {
@@ -219,7 +234,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
         return;
     }
     bool has_waited = has_only_waited(thread, &schedule);
-    choose_events(process, thread, &schedule);
+    choose_events(process, thread, &schedule, sample->cpu_ns);
     if (has_waited)
         sample_what_waits(thread, sample);
     else

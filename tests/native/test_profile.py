@@ -13,6 +13,7 @@ import pytest
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import Sampled
+from tests.kernel_counters import WITHOUT_PERF_EVENTS
 from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import cpu_by, shares_of
 from tests.tracing import has_own_library
@@ -106,20 +107,6 @@ int main(void)
     return 0;
 }
 """
-
-# Executes a command for which the kernel has no perf events.
-WITHOUT_PERF_EVENTS = """
-import ctypes, os, platform, struct, sys
-number = {"x86_64": 298, "aarch64": 241}[platform.machine()]  # of perf_event_open
-LOAD, EQUAL, RETURN, EACCES, ALLOWED = 0x20, 0x15, 0x06, 0x0005000D, 0x7FFF0000
-rules = [(LOAD, 0, 0, 0), (EQUAL, 0, 1, number), (RETURN, 0, 0, EACCES), (RETURN, 0, 0, ALLOWED)]
-filters = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *rule) for rule in rules))
-libc = ctypes.CDLL(None)
-program = struct.pack("HxxxxxxP", len(rules), ctypes.addressof(filters))
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
-os.execv(sys.executable, [sys.executable, "-m", "interpose", *sys.argv[1:]])
-"""
-
 
 # One that is mostly in the kernel, one that computes; and another program, which cannot be followed.
 FAULTS = """

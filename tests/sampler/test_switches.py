@@ -1,14 +1,20 @@
 """Perf events cost a thread time at each switch: one that often gets a processor has none, and right shares."""
 
+import subprocess
+import sys
+from collections import Counter
+
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.profiled import profiled
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import READY, RUNS, Sampled
+from tests.kernel_counters import WITHOUT_PERF_EVENTS, can_count
 from tests.sampler.chance import chance, samples_that_count
-from tests.sampler.test_sampler import chosen, cpu_by, shares_of
+from tests.sampler.test_sampler import chosen, shares_of
 
-# One of three functions, for 0.03 to 0.12 ms, then a wait; before and after that it computes without a wait.
-PROGRAM = """
-import json, os, random, time
-
+PERF_EVENTS = """
 def perf_events():
     files = f"/proc/{os.getppid()}/fd"  # of `interpose run`
     found = 0
@@ -16,7 +22,12 @@ def perf_events():
         try: found += "perf_event" in os.readlink(f"{files}/{each}")
         except FileNotFoundError: pass
     return found
+"""
 
+# One of three functions, for 0.03 to 0.12 ms, then a wait; before and after that it computes without a wait.
+PROGRAM = """
+import json, os, random, time
+PERF_EVENTS
 def first():
     s = 0
     for i in range(some): s += i * i % 7
@@ -48,21 +59,66 @@ while time.monotonic() < until_s:
 events.append(perf_events())
 compute()
 events.append(perf_events())
-print(json.dumps({"spent": spent, "events": events}))
+print(json.dumps(dict(spent=spent, events=events)))
+"""
+
+
+# It gets a processor some 25 times in 50 ms of CPU time; at last it counts its perf events.
+SELDOM = """
+import json, os, time
+PERF_EVENTS
+until_s = time.monotonic() + 3
+while time.monotonic() < until_s:
+    sum(i * i for i in range(50_000))
+    time.sleep(1e-3)
+print(json.dumps(perf_events()))
+"""
+
+COMPUTING = """
+total = 0
+for i in range(30_000_000): total += i
 """
 
 
 @pytest.mark.long
 @pytest.mark.alone
 def test_a_thread_that_often_gets_a_processor_has_no_perf_event_and_right_shares(record):
-    found, experiment = record(PROGRAM, "--profile", "250")
+    found, experiment = record(PROGRAM.replace("PERF_EVENTS", PERF_EVENTS), "--profile", "250")
     (before, between, after), spent = found["events"], found["spent"]
     if not before:
         pytest.skip("the kernel permits no perf events")
 
-    cpu = cpu_by(experiment.founder, lambda frames: chosen(frames, spent))
+    code = profiled(Analysis(experiment)).code(lambda frames: chosen(frames, spent))
 
-    truth, shares = shares_of(spent), shares_of({name: cpu[name] for name in spent})
+    cpu_s = {name: code[name].cpu_ns / 1e9 for name in spent}
+    truth, shares = shares_of(spent), shares_of(cpu_s)
     samples = samples_that_count(experiment.founder)
     assert (between, after > 0) == (0, True)
     assert {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth} == shares
+    assert sum(cpu_s.values()) == pytest.approx(sum(spent.values()), rel=0.3)
+
+
+@pytest.mark.long
+def test_a_thread_that_seldom_gets_a_processor_keeps_its_perf_events_at_a_low_rate(record):
+    events, _ = record(SELDOM.replace("PERF_EVENTS", PERF_EVENTS), "--profile", "2")
+    if not can_count():
+        pytest.skip("the kernel permits no perf events")
+
+    assert events > 0
+
+
+@pytest.mark.long
+@pytest.mark.alone
+def test_without_perf_events_a_thread_that_computes_is_not_told_to_wait_for_a_processor(work, own_environment):
+    (work / "app.py").write_text(COMPUTING)
+    words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "run", "--profile", "1000", "app.py"]
+
+    done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    samples = list(Sampled(Experiment(str(work / "test.1.er")).founder).samples())
+    states = Counter()
+    for each in samples:
+        states[each.state] += each.samples
+    waited_ns, used_ns = samples[-1].run_delay_ns, samples[-1].cpu_ns
+    assert states[READY] / (states[READY] + states[RUNS]) < waited_ns / (waited_ns + used_ns) + 0.1
