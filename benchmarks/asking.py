@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 CLIENTS = 2
 PATIENCE_S = 60
@@ -24,13 +24,12 @@ def wait_for(port: int) -> None:
 
 
 def ask(port: int, requests: int) -> dict[str, float]:
-    """Requests a second (`per_second`), and the worker's CPU time of one in microseconds (`cpu_us`)."""
+    """Requests a second (`per_second`), and the CPU time of one in microseconds (`cpu_us`). Raises RuntimeError
+    or OSError where a request fails."""
     before_ns, begun_ns = _cpu_ns(port), time.perf_counter_ns()
-    clients = [threading.Thread(target=_ask, args=(port, requests // CLIENTS)) for _ in range(CLIENTS)]
-    for each in clients:
-        each.start()
-    for each in clients:
-        each.join()
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        for each in [clients.submit(_ask, port, requests // CLIENTS) for _ in range(CLIENTS)]:
+            each.result()
     wall_ns = time.perf_counter_ns() - begun_ns
     return {"per_second": requests / (wall_ns / 1e9), "cpu_us": (_cpu_ns(port) - before_ns) / requests / 1e3}
 
