@@ -1,4 +1,4 @@
-"""Asks a server without a pause from two clients: how many requests a second, and the CPU time of one in the worker."""
+"""Two clients send requests without a pause: measures requests a second, and the worker's CPU time of a request."""
 
 from __future__ import annotations
 

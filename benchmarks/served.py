@@ -79,8 +79,8 @@ def serve(
 
 @contextmanager
 def server(environments: Environments, traced: Mapping[str, str] | None = None, peer: str = "") -> Iterator[int]:
-    """A server that has answered its first requests: its port. Raises RuntimeError if it was recorded against what was
-    wanted, or not recorded."""
+    """Runs a server that has answered its first requests; yields its port. Raises RuntimeError at the end if the server
+    was recorded but should not have been, or was not recorded but should have been."""
     bin_directory = environments.with_interpose.parent
     with tempfile.TemporaryDirectory(dir=environments.directory, ignore_cleanup_errors=True) as place:
         port = _free_port()

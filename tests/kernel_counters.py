@@ -34,7 +34,7 @@ def open_event(name, flags=PINNED | EXCLUDE_HV):
 
 
 def can_count():
-    """Whether the kernel permits this process an event of another kind than hardware's."""
+    """Whether the kernel permits this process a software event."""
     try:
         os.close(open_event("migrations", EXCLUDE_KERNEL | EXCLUDE_HV))
     except OSError:
@@ -62,6 +62,7 @@ def is_counted(name):
         finally:
             os.close(opened)
     return False
+
 
 # Executes a command for which the kernel has no perf events.
 WITHOUT_PERF_EVENTS = """

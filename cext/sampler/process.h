@@ -61,7 +61,7 @@ struct sampled_thread {
     struct schedule schedule;
     struct moment last;
     struct switches switches;
-    double waits_due;   /* samples that are to be told as waiting for a processor (threads.c) */
+    double waits_due;   /* samples still to be counted as waiting for a processor (threads.c) */
     unsigned uncounted; /* samples since the kernel counted anything */
     struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */

@@ -15,7 +15,7 @@ struct schedule_files {
     int schedule, state;
     int clock; /* a perf event of the software sort; -1: none */
     uint64_t before_ns; /* CPU time that the thread had used when the clock began, as far as it is known */
-    uint64_t ahead_ns;  /* by how much the last clock was ahead of `schedule`: it also counts time that the hypervisor took */
+    uint64_t ahead_ns;  /* by how much the last clock was ahead of `schedule`: the clock also counts time that the hypervisor took */
 };
 
 /* A file of the thread in /proc, as `stat`: its descriptor, or -1 with errno set. */

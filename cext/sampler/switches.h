@@ -1,4 +1,4 @@
-/* How often a thread gets a processor. Each time, each perf event of it costs it 1 to 2 us, even one that is off. */
+/* How often a thread gets a processor. Each of its perf events costs it 1 to 2 us each time, even one that is off. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,9 +6,9 @@
 #include "sampler/schedule.h"
 
 struct switches {
-    struct schedule since; /* up to here they are counted; no slices: it was not seen yet */
+    struct schedule since; /* where the current count began; no slices: the thread is new */
     bool are_frequent;     /* too often for perf events: they would cost about 1 % */
 };
 
-/* The thread is so far now. Whether enough of it was seen to say again how frequent they are. */
+/* Take the thread's present figures. True if enough was seen to decide again whether its switches are frequent. */
 bool switches_count(struct switches *switches, const struct schedule *now);

@@ -83,9 +83,9 @@ static uint64_t rise(uint64_t before, uint64_t now)
     return now > before ? now - before : 0;
 }
 
-/* Of a thread without a clock it is not known whether it has the processor that it needs. The kernel tells how long it had one and
-   how long it waited for one since the last sample: of its samples as many are told to wait as it waited. Where the kernel has
-   counted neither yet, the sample counts with the next one. */
+/* Without a clock, we cannot see whether a thread that is ready to run has a processor. The kernel reports how long it had one, and how
+   long it waited for one, since the last sample. The same share of its samples counts as waiting. If the kernel has counted neither
+   yet, the sample is divided together with the next one. */
 static bool is_on_processor(struct sampled_thread *thread, const struct sample *sample)
 {
     double on_ns = (double)rise(thread->last.cpu_ns, sample->cpu_ns);
@@ -151,8 +151,8 @@ static uint64_t code_of(struct sampled_process *process, struct sampled_thread *
     return waiting->mark;
 }
 
-/* A thread that waits now may have run when its stack was read, some microseconds ago: then it has gone on since. Otherwise the last
-   microseconds before each wait would be missed, which are much of a short function. */
+/* A thread that waits now may still have run when its stack was read, some microseconds ago. If so, the stack has changed since.
+   Without this check, the last microseconds before each wait are missed: a large part of a short function. */
 static bool ran_until_now(struct sampled_process *process, struct sampled_thread *thread, uint64_t mark)
 {
     if (!has_interpreter(process) || !mark)

@@ -181,7 +181,7 @@ def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_
     assert found["parse"].code.margin_ns < 0.15 * found["parse"].code.cpu_ns
 
 
-def test_who_was_woken_in_a_lock_and_has_no_processor_yet_takes_no_cpu_time_from_code(tmp_path):
+def test_a_thread_woken_in_a_lock_that_has_no_processor_yet_takes_no_cpu_time_from_code(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     lock = build.intrinsic("threading.Lock.acquire", "sync")
     stacks = {name: build.sampled_stack(("app.py", 2, name)) for name in ("parse", "save", "wait")}

@@ -34,7 +34,7 @@ def test_what_was_made_is_recorded_or_dropped(traced, interpose):
     done = traced(MANY, INTERPOSE_POOL="1MiB")
 
     def shown_and_counted():
-        """What is shown, once it is also what is counted: a monitor that came late may yet empty the pool."""
+        """The figures shown; None while they differ from those counted, as a late monitor may still empty the pool."""
         shown = interpose("display", "statistics", done.path, "--format", "json")
         found = {each["name"]: each["value"] for each in json.loads(shown.stdout)}
         is_emptied = found["in use"] == 0

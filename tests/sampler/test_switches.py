@@ -109,7 +109,7 @@ def test_a_thread_that_seldom_gets_a_processor_keeps_its_perf_events_at_a_low_ra
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_without_perf_events_a_thread_that_computes_is_not_told_to_wait_for_a_processor(work, own_environment):
+def test_without_perf_events_a_thread_that_computes_is_not_reported_as_waiting_for_a_processor(work, own_environment):
     (work / "app.py").write_text(COMPUTING)
     words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "run", "--profile", "1000", "app.py"]
 

@@ -1,13 +1,14 @@
 """From the samples of threads to weights of stacks: how much of its thread's CPU time each stack represents.
 
 The kernel's CPU time is carried from sample to sample. A sample of a thread that runs outside of recorded calls gives
-the carried time to its stack; one within a recorded call leaves it to the call. One that waits carries it on, as does
-one in a call that only waits, which may be ready to run again, but has not computed; what the call itself used counts
-for the code after it. So a thread that computes for one millisecond in ten is divided as well as one that always
-computes, and after lost samples the next one represents more.
+the carried time to its stack; one within a recorded call leaves it to the call. One that waits carries it on. So does
+one in a call that only waits: its thread may be ready to run again, but it has not computed. CPU time that such a
+call used itself counts for the code after it. So a thread that computes for one millisecond in ten is divided as well
+as one that always computes, and after lost samples the next one represents more.
 
-A thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without an idle
-processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it looks at.
+Elsewhere, a thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without
+an idle processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it
+looks at.
 """
 
 from __future__ import annotations
