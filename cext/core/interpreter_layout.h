@@ -47,6 +47,7 @@
     X(code_file)          /* the name of its file */ \
     X(code_function)      /* its qualified name */ \
     X(code_flags)         /* what sort of function it is of, 32 bits */ \
+    X(code_of_generator)  /* the flags of which code has one if its frame is in a generator or a coroutine */ \
     X(code_of_coroutine)  /* the flags of which a coroutine has one or more */ \
     X(code_first_line)    /* the line where it begins, 32 bits */ \
     X(code_lines)         /* its table of lines */ \

@@ -47,6 +47,7 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->code_lines = offsetof(PyCodeObject, co_linetable);
     layout->code_instructions = offsetof(PyCodeObject, co_code_adaptive);
     layout->code_flags = offsetof(PyCodeObject, co_flags);
+    layout->code_of_generator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
     layout->code_of_coroutine = CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
     layout->object_type = offsetof(PyObject, ob_type);
     layout->text_type = (uintptr_t)&PyUnicode_Type;

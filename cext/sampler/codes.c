@@ -6,6 +6,7 @@
 #include "sampler/process.h"
 
 enum {
+    UNIT_BYTES = 2, /* of an instruction */
     CODES_AT_MOST = 1 << 16,
     SITES_AT_MOST = 1 << 20,
     LINES_BYTES_AT_MOST = 1 << 20,
@@ -15,6 +16,8 @@ enum {
 struct code {
     uint64_t file, function, lines; /* addresses: they tell another code object at the same address */
     uint32_t first_line, units;
+    uint32_t room; /* of a frame, for variables and values on its stack */
+    bool is_of_generator;
     uint32_t file_number, function_number, own;
     uint32_t table_bytes;
     unsigned char *table; /* of lines */
@@ -220,28 +223,45 @@ static uint32_t new_site(struct sampled_process *process, const struct code *cod
     return tables_site(&process->tables, &site);
 }
 
-uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place)
+/* What the head of a code object tells; false if it is of something else. */
+static bool read_head(const struct interpreter_layout *layout, const void *head, struct code *into)
 {
-    enum { UNIT_BYTES = 2 };
-    const struct interpreter_layout *layout = &process->layout;
-    struct codes *codes = &process->codes;
     if (word_at(head, CODE_BYTES_AT_MOST, layout->object_type) != layout->code_type)
-        return 0;
-    struct code now = {
+        return false;
+    uint32_t variables = half_word_at(head, CODE_BYTES_AT_MOST, layout->code_variables);
+    *into = (struct code){
         .file = word_at(head, CODE_BYTES_AT_MOST, layout->code_file),
         .function = word_at(head, CODE_BYTES_AT_MOST, layout->code_function),
         .lines = word_at(head, CODE_BYTES_AT_MOST, layout->code_lines),
         .first_line = half_word_at(head, CODE_BYTES_AT_MOST, layout->code_first_line),
         .units = (uint32_t)word_at(head, CODE_BYTES_AT_MOST, layout->code_units),
+        .is_of_generator = half_word_at(head, CODE_BYTES_AT_MOST, layout->code_flags) & layout->code_of_generator,
+        .room = variables + half_word_at(head, CODE_BYTES_AT_MOST, layout->code_stack),
     };
+    return true;
+}
+
+enum { BEFORE_THE_FIRST = -1, NOT_IN_IT = -2 };
+
+/* Which instruction of the code object at the address is at `place`. */
+static int64_t instruction_at(const struct interpreter_layout *layout, const struct code *code, uint64_t address, uint64_t place)
+{
+    int64_t bytes = (int64_t)(place - (address + layout->code_instructions));
+    int64_t instruction = bytes < 0 ? BEFORE_THE_FIRST : bytes / UNIT_BYTES;
+    bool is_in_it = bytes >= -UNIT_BYTES && bytes % UNIT_BYTES == 0 && instruction < code->units;
+    return is_in_it ? instruction : NOT_IN_IT;
+}
+
+uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place)
+{
+    struct codes *codes = &process->codes;
+    struct code now, *code;
+    if (!read_head(&process->layout, head, &now))
+        return 0;
     if (!now.file)
         return NO_SITE;
-    int64_t bytes = (int64_t)(place - (address + layout->code_instructions));
-    int64_t instruction = bytes < 0 ? -1 : bytes / UNIT_BYTES;
-    if (bytes < -UNIT_BYTES || bytes % UNIT_BYTES || instruction >= now.units)
-        return 0;
-    struct code *code = find_code(process, address, &now);
-    if (!code)
+    int64_t instruction = instruction_at(&process->layout, &now, address, place);
+    if (instruction == NOT_IN_IT || !(code = find_code(process, address, &now)))
         return 0;
     uint64_t key = key_of((uint64_t)(code - codes->known), (uint64_t)(instruction + 1));
     uint32_t site = numbers_find(&codes->sites, key);
@@ -253,6 +273,42 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
     if (site)
         numbers_keep(&codes->sites, key, site);
     return site;
+}
+
+/* The code object at the address, as it was read last; NULL if it never was. */
+static const struct code *known_code(const struct codes *codes, uint64_t address)
+{
+    uint32_t number = numbers_find(&codes->by_address, address);
+    return number ? &codes->known[number - 1] : NULL;
+}
+
+/* The same, read now; NULL if there is none. */
+static const struct code *read_code(struct sampled_process *process, uint64_t address)
+{
+    char head[CODE_BYTES_AT_MOST];
+    size_t bytes = process->layout.code_bytes;
+    struct code now;
+    bool is_read = bytes <= sizeof head && remote_read(process->reached, address, head, bytes);
+    return is_read && read_head(&process->layout, head, &now) ? find_code(process, address, &now) : NULL;
+}
+
+bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place)
+{
+    enum { BEGINS_A_GENERATOR = 4 }; /* instructions: after them its frame is elsewhere, and its memory stays as it was */
+    const struct code *code = known_code(&process->codes, address);
+    int64_t instruction = code ? instruction_at(&process->layout, code, address, place) : NOT_IN_IT;
+    bool is_left = code && code->is_of_generator && instruction != NOT_IN_IT && instruction < BEGINS_A_GENERATOR;
+    if (instruction == NOT_IN_IT || (code->is_of_generator && !is_left)) { /* another one may have the address by now */
+        code = read_code(process, address);
+        instruction = code ? instruction_at(&process->layout, code, address, place) : NOT_IN_IT;
+    }
+    return instruction != NOT_IN_IT && !code->is_of_generator;
+}
+
+uint32_t codes_room(const struct codes *codes, uint64_t address)
+{
+    const struct code *code = known_code(codes, address);
+    return code ? code->room : 0;
 }
 
 uint32_t codes_function(const struct codes *codes, uint64_t address)

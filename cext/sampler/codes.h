@@ -2,6 +2,8 @@
    if another code object has taken the address. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "core/interpreter_layout.h"
 #include "sampler/remote.h"
 #include "sampler/tables.h"
@@ -23,6 +25,13 @@ struct sampled_process;
    interpreter has for itself, of no file. */
 #define NO_SITE UINT32_MAX
 uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
+
+/* Whether that is the code object of a frame among those of functions, with such an instruction: in memory that was overwritten
+   there is none, and frames of generators are elsewhere. It is read if it is not known. */
+bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place);
+
+/* How many variables and values on its stack a frame of a known code object has room for; 0 if unknown. */
+uint32_t codes_room(const struct codes *codes, uint64_t address);
 
 /* What the function of a code object is called that `codes_site` was asked for, a number in strings, or 0. */
 uint32_t codes_function(const struct codes *codes, uint64_t address);

@@ -1,12 +1,12 @@
 #include "sampler/innermost.h"
 
-#include "sampler/remote.h"
-
 /* The innermost frame is known from before and from after the frames were read. Functions that take microseconds begin and end in
    between: the frames themselves tell which of them were alive. A frame that has called a Python function notes how many values
-   it has on its stack, and its callee's frame follows its own (up to CPython 3.13); or the code of a frame that has ended is 0. */
+   it has on its stack, and its callee's frame follows its own (up to CPython 3.13); or the code of a frame that has ended is 0.
+   If another function ran in between, it may have overwritten the memory of that frame; it was called by one of those that were
+   there at the sample before, most likely. */
 
-enum { FRAMES_AT_MOST = 128, CODE_HEAD_BYTES = 512, WORD_BYTES = sizeof(uint64_t) };
+enum { FRAMES_AT_MOST = 128, WORD_BYTES = sizeof(uint64_t) };
 
 /* Frames in the memory, from a deep one outward; those of a function that C code called are another chain. */
 struct chain {
@@ -20,22 +20,33 @@ static bool is_entry(const struct interpreter_layout *layout, const char *frame)
     return layout->frame_entry && layout->frame_entry < layout->frame_bytes && frame[layout->frame_entry];
 }
 
-/* False if it is none: memory of a frame that has ended may have been overwritten. */
-static bool find_chain(const struct interpreter_layout *layout, const struct stack_memory *memory, uint64_t innermost,
-                       struct chain *chain)
+/* Not so where another one has overwritten it. One that has ended is still one, if there is one around it. */
+static bool is_frame(struct sampled_process *process, const char *frame, const char *around)
 {
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t code = frame_code_of(layout, frame), place = word_at(frame, layout->frame_bytes, layout->frame_place);
+    return code ? codes_has(process, code, place) : !layout->frame_depth && around;
+}
+
+/* False if it is none. */
+static bool find_chain(struct sampled_process *process, const struct stack_memory *memory, uint64_t innermost, struct chain *chain)
+{
+    const struct interpreter_layout *layout = &process->layout;
     uint64_t address = innermost;
     const char *frame = stack_memory_frame(memory, layout, address);
     chain->count = 0;
     while (frame && chain->count < FRAMES_AT_MOST) {
+        uint64_t around = word_at(frame, layout->frame_bytes, layout->frame_previous);
+        const char *frame_around = stack_memory_frame(memory, layout, around);
+        if (!is_frame(process, frame, frame_around))
+            return false;
         chain->address[chain->count] = address;
         chain->frame[chain->count++] = frame;
-        uint64_t around = word_at(frame, layout->frame_bytes, layout->frame_previous);
         if (is_entry(layout, frame))
             return true;
-        frame = stack_memory_frame(memory, layout, around);
-        if (frame && around >= address)
+        if (frame_around && around >= address)
             return false;
+        frame = frame_around;
         address = around;
     }
     return chain->count > 0;
@@ -54,57 +65,84 @@ static bool has_called(const struct interpreter_layout *layout, const char *fram
     return half_word_at(frame, layout->frame_bytes, layout->frame_depth) != UINT32_MAX;
 }
 
-static bool is_alive(const struct interpreter_layout *layout, const char *frame, const char *around)
+/* Whether it was not over: for sure, where it runs itself. */
+static bool is_open(const struct interpreter_layout *layout, const char *frame)
 {
-    return layout->frame_depth ? has_called(layout, around) : frame_code_of(layout, frame) != 0;
+    return layout->frame_depth ? !has_called(layout, frame) : frame_code_of(layout, frame) != 0;
 }
 
-/* The index of the last frame that is alive, from the outermost one inward. */
-static unsigned last_alive(const struct interpreter_layout *layout, const struct chain *chain)
+static bool is_alive(const struct interpreter_layout *layout, const char *frame, const char *around)
+{
+    return is_open(layout, frame) || (layout->frame_depth && has_called(layout, around));
+}
+
+/* The last frame that is alive, from the outermost one inward. */
+static uint64_t last_alive(const struct interpreter_layout *layout, const struct chain *chain)
 {
     unsigned index = chain->count - 1;
     while (index > 0 && is_alive(layout, chain->frame[index - 1], chain->frame[index]))
         index--;
-    return index;
+    return chain->address[index];
 }
 
-/* How long a frame of that code is; 0 if unknown. */
-static uint64_t bytes_of_frame(pid_t pid, const struct interpreter_layout *layout, const struct stack_memory *memory, uint64_t code)
+/* The frame that follows the one at the address, and that it has called, or C code that it has called; or 0. It may be over. */
+static uint64_t frame_after(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
-    char read_now[CODE_HEAD_BYTES];
-    const char *head = stack_memory_beside(memory, code, layout->code_bytes);
-    if (!layout->code_stack || layout->code_bytes > sizeof read_now ||
-        (!head && !remote_read(pid, code, read_now, layout->code_bytes)))
-        return 0;
-    head = head ? head : read_now;
-    uint64_t words = half_word_at(head, layout->code_bytes, layout->code_variables);
-    words += half_word_at(head, layout->code_bytes, layout->code_stack);
-    return layout->frame_bytes + words * WORD_BYTES;
-}
-
-/* The frame of the function that this one has called, or 0. */
-static uint64_t callee_of(pid_t pid, const struct interpreter_layout *layout, const struct stack_memory *memory, uint64_t address)
-{
+    const struct interpreter_layout *layout = &process->layout;
     const char *frame = stack_memory_frame(memory, layout, address);
-    if (!frame || (layout->frame_depth && !has_called(layout, frame)))
-        return 0;
-    uint64_t bytes = bytes_of_frame(pid, layout, memory, frame_code_of(layout, frame));
-    const char *callee = bytes ? stack_memory_frame(memory, layout, address + bytes) : NULL;
-    bool is_callee = callee && word_at(callee, layout->frame_bytes, layout->frame_previous) == address;
-    return is_callee && is_alive(layout, callee, frame) ? address + bytes : 0;
+    uint64_t inner = frame ? address + layout->frame_bytes + codes_room(&process->codes, frame_code_of(layout, frame)) * WORD_BYTES : 0;
+    const char *callee = stack_memory_frame(memory, layout, inner);
+    uint64_t around = callee ? word_at(callee, layout->frame_bytes, layout->frame_previous) : 0;
+    bool is_callee = around == address || (around && !stack_memory_frame(memory, layout, around));
+    return is_callee && is_frame(process, callee, frame) ? inner : 0;
 }
 
-uint64_t innermost_frame(pid_t pid, const struct interpreter_layout *layout, const struct stack_memory *memory)
+/* The innermost one that is alive, of those that were called from that one on. */
+static uint64_t innermost_from(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
-    uint64_t before = memory->innermost, after = memory->innermost_after, innermost, callee;
-    uint64_t deeper = before > after ? before : after, other = before > after ? after : before;
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t innermost = address, inner = frame_after(process, memory, address);
+    for (unsigned steps = 0; inner && steps < FRAMES_AT_MOST; steps++) {
+        address = inner;
+        innermost = is_open(layout, stack_memory_frame(memory, layout, address)) ? address : innermost;
+        inner = frame_after(process, memory, address);
+    }
+    return innermost;
+}
+
+/* The innermost one by the frames from the one at `address` outward; 0 if that is none, or `needed` is not among them. */
+static uint64_t innermost_by(struct sampled_process *process, const struct stack_memory *memory, uint64_t address, uint64_t needed)
+{
     struct chain chain;
-    if (!stack_memory_frame(memory, layout, deeper) || !stack_memory_frame(memory, layout, other))
-        return before; /* a generator's is elsewhere */
-    bool is_known = find_chain(layout, memory, deeper, &chain) && has_address(&chain, other);
-    if (!is_known && !find_chain(layout, memory, other, &chain))
-        return before;
-    innermost = chain.address[last_alive(layout, &chain)];
-    callee = innermost == other ? callee_of(pid, layout, memory, innermost) : 0;
-    return callee ? callee : innermost;
+    if (!find_chain(process, memory, address, &chain) || (needed && !has_address(&chain, needed)))
+        return 0;
+    return innermost_from(process, memory, last_alive(&process->layout, &chain));
+}
+
+struct innermost innermost_frame(struct sampled_process *process, const struct stack_memory *memory,
+                                 const struct last_frames *last)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    uint64_t before = memory->innermost, after = memory->innermost_after;
+    uint64_t deeper = before > after ? before : after, other = before > after ? after : before;
+    bool is_elsewhere = !stack_memory_frame(memory, layout, before) || !stack_memory_frame(memory, layout, after);
+    struct innermost likely = {0};
+    for (unsigned index = 0; index < last->count + 3; index++) {
+        uint64_t address = index == 0 || index == 2 ? deeper : index == 1 ? other : last->address[index - 3];
+        uint64_t found = innermost_by(process, memory, address, index == 0 ? other : 0);
+        struct innermost innermost = {found, found && is_open(layout, stack_memory_frame(memory, layout, found))};
+        if (innermost.is_open || (found && is_elsewhere))
+            return innermost;
+        likely.address = likely.address ? likely.address : found;
+    }
+    return likely;
+}
+
+bool innermost_calls(struct sampled_process *process, const struct stack_memory *memory, struct innermost innermost,
+                     uint64_t address)
+{
+    struct chain chain;
+    if (address == innermost.address || innermost.is_open)
+        return address == innermost.address;
+    return find_chain(process, memory, address, &chain) && !is_open(&process->layout, chain.frame[0]);
 }

@@ -49,10 +49,18 @@ struct waiting {
     uint64_t mark;
 };
 
+/* The innermost frames of a thread as they were read last, from the inside out. */
+enum { LAST_FRAMES_AT_MOST = 32 };
+struct last_frames {
+    uint64_t address[LAST_FRAMES_AT_MOST];
+    unsigned count;
+};
+
 /* A thread: its last state, and the sample that is not written yet because the next may be equal. */
 struct sampled_thread {
     uint64_t address; /* its state in the interpreter */
     struct stack_place stack;
+    struct last_frames last_frames;
     uint32_t tid;
     struct schedule_files files;
     struct instructions instructions;

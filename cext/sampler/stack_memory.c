@@ -2,7 +2,7 @@
 
 #include "sampler/remote.h"
 
-enum { TRIES = 4, MORE_BYTES = 4096 }; /* frames may have been added since it was read last */
+enum { TRIES = 4, FRAMES_KEPT = 6, MORE_BYTES = 4096 }; /* frames may have been added since it was read last */
 _Static_assert(4 + BESIDE_AT_MOST <= PIECES_AT_MOST, "the stack and what is beside it are read by one call");
 
 static uint64_t of_state(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t offset)
@@ -25,26 +25,33 @@ static struct stack_place place_of(const struct stack_memory *memory, const stru
     return place;
 }
 
+static unsigned add_beside(struct remote_piece pieces[], unsigned count, struct stack_memory *into, unsigned first, unsigned end)
+{
+    for (unsigned index = first; index < end; index++)
+        pieces[count++] = (struct remote_piece){into->beside.address[index], into->beside_memory[index], into->beside.bytes[index]};
+    return count;
+}
+
 static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uint64_t state, const struct stack_place *place,
                          struct stack_memory *into)
 {
     uint64_t where = !layout->thread_steps ? state + layout->thread_frame : place->step ? place->step + layout->step_frame : 0;
     struct remote_piece pieces[PIECES_AT_MOST] = {{state, into->state, layout->thread_bytes}};
-    unsigned count = 1, read;
+    unsigned count = 1, needed, read;
     into->innermost = into->innermost_after = 0;
+    into->beside = place->beside;
     if (where)
         pieces[count++] = (struct remote_piece){where, &into->innermost, sizeof into->innermost};
     if (place->end > place->begin)
         pieces[count++] = (struct remote_piece){place->begin, into->chunk, place->end - place->begin};
+    count = add_beside(pieces, count, into, 0, place->beside.frames);
     if (where)
         pieces[count++] = (struct remote_piece){where, &into->innermost_after, sizeof into->innermost_after};
-    into->beside = place->beside;
-    for (unsigned index = 0; index < place->beside.count; index++)
-        pieces[count + index] =
-            (struct remote_piece){place->beside.address[index], into->beside_memory[index], place->beside.bytes[index]};
-    read = remote_read_pieces(pid, pieces, count + place->beside.count);
-    into->beside.count = read > count ? read - count : 0;
-    return read >= count;
+    needed = count;
+    count = add_beside(pieces, count, into, place->beside.frames, place->beside.count);
+    read = remote_read_pieces(pid, pieces, count);
+    into->beside.count -= read < count ? count - read : 0;
+    return read >= needed;
 }
 
 static bool is_there(const struct stack_place *known, const struct stack_place *now, uint64_t top)
@@ -95,6 +102,40 @@ void beside_add(struct beside *beside, uint64_t address, size_t bytes)
         return;
     beside->address[beside->count] = address;
     beside->bytes[beside->count++] = bytes;
+}
+
+void beside_add_frame(struct beside *beside, uint64_t address, size_t bytes)
+{
+    beside_add(beside, address, bytes);
+    beside->frames = beside->count;
+}
+
+static bool is_beside(const struct beside *beside, uint64_t address)
+{
+    unsigned index = 0;
+    while (index < beside->count && beside->address[index] != address)
+        index++;
+    return index < beside->count;
+}
+
+static void keep_frame(struct beside *kept, const struct beside *from, unsigned index)
+{
+    if (kept->count < FRAMES_KEPT && !is_beside(kept, from->address[index]))
+        beside_add_frame(kept, from->address[index], from->bytes[index]);
+}
+
+void beside_keep(struct beside *last, const struct beside *now)
+{
+    struct beside kept = {.has_innermost = last->has_innermost || now->has_innermost};
+    if (last->has_innermost && !now->has_innermost)
+        keep_frame(&kept, last, 0);
+    for (unsigned index = 0; index < now->frames; index++)
+        keep_frame(&kept, now, index);
+    for (unsigned index = 0; index < last->frames; index++)
+        keep_frame(&kept, last, index);
+    for (unsigned index = now->frames; index < now->count; index++)
+        beside_add(&kept, now->address[index], now->bytes[index]);
+    *last = kept;
 }
 
 const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes)

@@ -12,11 +12,12 @@
 
 enum { STATE_BYTES_AT_MOST = 1024, CHUNK_BYTES_AT_MOST = 16 * 1024, BESIDE_AT_MOST = 16, BESIDE_BYTES_AT_MOST = 512 };
 
-/* What a stack needs from elsewhere: frames of generators and those on the C stack, heads of code objects. */
+/* What a stack needs from elsewhere: first frames of generators and those on the C stack, then heads of code objects. */
 struct beside {
     uint64_t address[BESIDE_AT_MOST];
     size_t bytes[BESIDE_AT_MOST];
-    unsigned count;
+    unsigned count, frames;
+    bool has_innermost; /* of the frames, the first one was the innermost */
 };
 
 /* Where all that was when it was read last: it is mostly there again. */
@@ -44,8 +45,13 @@ bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint6
 const char *stack_memory_frame(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t address);
 uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame);
 
-/* Note what may be read by the same call the next time; what there is no room for is left out. */
+/* Note what may be read by the same call the next time; what there is no room for is left out. A frame is noted before all else. */
+void beside_add_frame(struct beside *beside, uint64_t address, size_t bytes);
 void beside_add(struct beside *beside, uint64_t address, size_t bytes);
+
+/* Keep the frames that were beside the last time as well, as far as there is room for a few: they may be there again. The
+   innermost one, which changes most, is the first to be read. */
+void beside_keep(struct beside *last, const struct beside *now);
 
 /* What was read by the same call, or NULL. */
 const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes);

@@ -33,7 +33,7 @@ static const char *frame_at(struct reading_of_stack *reading, uint64_t address, 
     const char *frame = stack_memory_frame(&reading->memory, &reading->process->layout, address);
     if (frame || bytes > FRAME_BYTES_AT_MOST)
         return frame;
-    beside_add(&reading->beside, address, bytes);
+    beside_add_frame(&reading->beside, address, bytes);
     frame = stack_memory_beside(&reading->memory, address, bytes);
     if (frame)
         return frame;
@@ -67,7 +67,7 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
 static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
 {
     char one[FRAME_BYTES_AT_MOST];
-    reading->count = reading->beside.count = 0;
+    reading->count = reading->beside.count = reading->beside.frames = 0;
     reading->cut = false;
     for (unsigned steps = 0; address; steps++) {
         if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
@@ -119,13 +119,40 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
     return true;
 }
 
+/* From where in the memory the outermost frame that is not in it was called, or 0. */
+static uint64_t called_from(const struct reading_of_stack *reading)
+{
+    const struct interpreter_layout *layout = &reading->process->layout;
+    unsigned index = 0;
+    while (index < reading->count && !stack_memory_frame(&reading->memory, layout, reading->frames[index].address))
+        index++;
+    return index < reading->count ? reading->frames[index].address : 0;
+}
+
+/* The frames from that of a generator, which is elsewhere, if it ran when the memory was read. */
+static bool follow_generator(struct reading_of_stack *reading, struct innermost innermost, uint64_t address)
+{
+    const struct stack_memory *memory = &reading->memory;
+    if (!address || stack_memory_frame(memory, &reading->process->layout, address) || !follow_frames(reading, address))
+        return false;
+    uint64_t from = called_from(reading);
+    return !from || !innermost.address || innermost_calls(reading->process, memory, innermost, from);
+}
+
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
 {
-    const struct sampled_process *process = reading->process;
+    struct sampled_process *process = reading->process;
     if (!stack_memory_read(process->reached, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
-    uint64_t innermost = innermost_frame(process->reached, &process->layout, &reading->memory), after = reading->memory.innermost_after;
-    return follow_frames(reading, innermost) || (after && after != innermost && follow_frames(reading, after));
+    uint64_t before = reading->memory.innermost, after = reading->memory.innermost_after;
+    if (!before)
+        return follow_frames(reading, before);
+    struct innermost innermost = innermost_frame(process, &reading->memory, &thread->last_frames);
+    if (follow_generator(reading, innermost, before) || follow_generator(reading, innermost, after))
+        return true;
+    if (innermost.address)
+        return follow_frames(reading, innermost.address);
+    return follow_frames(reading, before) || (after && follow_frames(reading, after));
 }
 
 /* The number of the stack of frames that were read; false if one of them is of no code: then they belong to several instants. */
@@ -178,6 +205,18 @@ static uint64_t mark_of(const struct reading_of_stack *reading)
     return reading->count ? key_of(variables, key_of(innermost->address, innermost->place)) : variables;
 }
 
+static bool is_innermost_beside(const struct reading_of_stack *reading)
+{
+    return reading->count && reading->beside.frames && reading->beside.address[0] == reading->frames[0].address;
+}
+
+static void keep_addresses(const struct reading_of_stack *reading, struct last_frames *last)
+{
+    last->count = reading->count < LAST_FRAMES_AT_MOST ? reading->count : LAST_FRAMES_AT_MOST;
+    for (unsigned index = 0; index < last->count; index++)
+        last->address[index] = reading->frames[index].address;
+}
+
 /* Frames that are of no code are not read again: by then a longer function would run more likely than the short one that it was. */
 struct found_stack stack_of(struct sampled_process *process, struct sampled_thread *thread)
 {
@@ -188,11 +227,13 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     for (int tries = 0; !is_read && tries < TRIES; tries++)
         is_read = read_frames(&reading, thread);
     found.torn = !is_read || !name_frames(&reading, &found.number);
-    thread->stack.beside = reading.beside;
+    reading.beside.has_innermost = is_innermost_beside(&reading);
+    beside_keep(&thread->stack.beside, &reading.beside);
     if (found.torn) {
         found.number = STACK_NOT_READ;
     } else {
         found.mark = mark_of(&reading);
+        keep_addresses(&reading, &thread->last_frames);
         tell_tasks(&reading, &found);
     }
     return found;
