@@ -97,14 +97,23 @@ static uint64_t frame_after(struct sampled_process *process, const struct stack_
     return is_callee && is_frame(process, callee, frame) ? inner : 0;
 }
 
+/* Whether a frame was called from the one at `address`, which waits for it. */
+static bool is_awaited(const struct interpreter_layout *layout, const struct stack_memory *memory, const char *frame, uint64_t address)
+{
+    bool is_called = word_at(frame, layout->frame_bytes, layout->frame_previous) == address;
+    return is_called && is_alive(layout, frame, stack_memory_frame(memory, layout, address));
+}
+
 /* The innermost one that is alive, of those that were called from that one on. */
 static uint64_t innermost_from(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const struct interpreter_layout *layout = &process->layout;
     uint64_t innermost = address, inner = frame_after(process, memory, address);
     for (unsigned steps = 0; inner && steps < FRAMES_AT_MOST; steps++) {
+        const char *frame = stack_memory_frame(memory, layout, inner);
+        if (is_open(layout, frame) || (innermost == address && is_awaited(layout, memory, frame, address)))
+            innermost = inner;
         address = inner;
-        innermost = is_open(layout, stack_memory_frame(memory, layout, address)) ? address : innermost;
         inner = frame_after(process, memory, address);
     }
     return innermost;
@@ -119,30 +128,35 @@ static uint64_t innermost_by(struct sampled_process *process, const struct stack
     return innermost_from(process, memory, last_alive(&process->layout, &chain));
 }
 
+static struct innermost as_innermost(struct sampled_process *process, const struct stack_memory *memory, uint64_t found)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    return (struct innermost){found, found && is_open(layout, stack_memory_frame(memory, layout, found))};
+}
+
+/* By the frames of the last time, from the outermost one inward: most likely that one is still there. */
+static struct innermost innermost_by_last(struct sampled_process *process, const struct stack_memory *memory,
+                                          const struct last_frames *last)
+{
+    uint64_t found = 0;
+    for (unsigned index = last->count; !found && index > 0; index--)
+        found = innermost_by(process, memory, last->address[index - 1], 0);
+    return as_innermost(process, memory, found);
+}
+
 struct innermost innermost_frame(struct sampled_process *process, const struct stack_memory *memory,
                                  const struct last_frames *last)
 {
-    const struct interpreter_layout *layout = &process->layout;
     uint64_t before = memory->innermost, after = memory->innermost_after;
     uint64_t deeper = before > after ? before : after, other = before > after ? after : before;
-    bool is_elsewhere = !stack_memory_frame(memory, layout, before) || !stack_memory_frame(memory, layout, after);
+    uint64_t tried[] = {deeper, other, deeper}, needed[] = {other, 0, 0};
     struct innermost likely = {0};
-    for (unsigned index = 0; index < last->count + 3; index++) {
-        uint64_t address = index == 0 || index == 2 ? deeper : index == 1 ? other : last->address[index - 3];
-        uint64_t found = innermost_by(process, memory, address, index == 0 ? other : 0);
-        struct innermost innermost = {found, found && is_open(layout, stack_memory_frame(memory, layout, found))};
-        if (innermost.is_open || (found && is_elsewhere))
-            return innermost;
-        likely.address = likely.address ? likely.address : found;
+    for (unsigned index = 0; index < sizeof tried / sizeof *tried; index++) {
+        struct innermost found = as_innermost(process, memory, innermost_by(process, memory, tried[index], needed[index]));
+        if (found.is_open)
+            return found;
+        likely = likely.address ? likely : found;
     }
-    return likely;
-}
-
-bool innermost_calls(struct sampled_process *process, const struct stack_memory *memory, struct innermost innermost,
-                     uint64_t address)
-{
-    struct chain chain;
-    if (address == innermost.address || innermost.is_open)
-        return address == innermost.address;
-    return find_chain(process, memory, address, &chain) && !is_open(&process->layout, chain.frame[0]);
+    struct innermost found = innermost_by_last(process, memory, last);
+    return found.is_open || !likely.address ? found : likely;
 }

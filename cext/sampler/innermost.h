@@ -3,15 +3,11 @@
 
 #include "sampler/process.h"
 
-/* Its address, 0 if unknown, and whether it was not over for sure. A generator's frame is elsewhere: it may have been called from
-   there. */
+/* Its address, 0 if unknown, and whether it was not over for sure. Frames of generators are elsewhere: one may have been called from
+   there, or from another one if this one may have been over. */
 struct innermost {
     uint64_t address;
     bool is_open;
 };
 struct innermost innermost_frame(struct sampled_process *process, const struct stack_memory *memory,
                                  const struct last_frames *last);
-
-/* Whether it may have called a generator, which was called from the frame at `address`. */
-bool innermost_calls(struct sampled_process *process, const struct stack_memory *memory, struct innermost innermost,
-                     uint64_t address);

@@ -49,7 +49,7 @@ struct waiting {
     uint64_t mark;
 };
 
-/* The innermost frames of a thread as they were read last, from the inside out. */
+/* Frames of a thread as they were read last, from the inside out: the innermost ones, and the outermost one. */
 enum { LAST_FRAMES_AT_MOST = 32 };
 struct last_frames {
     uint64_t address[LAST_FRAMES_AT_MOST];

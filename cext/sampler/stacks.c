@@ -136,7 +136,7 @@ static bool follow_generator(struct reading_of_stack *reading, struct innermost 
     if (!address || stack_memory_frame(memory, &reading->process->layout, address) || !follow_frames(reading, address))
         return false;
     uint64_t from = called_from(reading);
-    return !from || !innermost.address || innermost_calls(reading->process, memory, innermost, from);
+    return !from || !innermost.is_open || from == innermost.address;
 }
 
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
@@ -215,6 +215,8 @@ static void keep_addresses(const struct reading_of_stack *reading, struct last_f
     last->count = reading->count < LAST_FRAMES_AT_MOST ? reading->count : LAST_FRAMES_AT_MOST;
     for (unsigned index = 0; index < last->count; index++)
         last->address[index] = reading->frames[index].address;
+    if (last->count)
+        last->address[last->count - 1] = reading->frames[reading->count - 1].address;
 }
 
 /* Frames that are of no code are not read again: by then a longer function would run more likely than the short one that it was. */
