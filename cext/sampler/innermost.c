@@ -28,7 +28,14 @@ static bool is_frame(struct sampled_process *process, const char *frame, const c
     return code ? codes_has(process, code, place) : !layout->frame_depth && around;
 }
 
-/* False if it is none. */
+/* Where the frame of the function that this one calls is. */
+static uint64_t end_of(const struct sampled_process *process, uint64_t address, const char *frame)
+{
+    uint64_t words = codes_room(&process->codes, frame_code_of(&process->layout, frame));
+    return address + process->layout.frame_bytes + words * WORD_BYTES;
+}
+
+/* False if it is none, or frames of several instants. */
 static bool find_chain(struct sampled_process *process, const struct stack_memory *memory, uint64_t innermost, struct chain *chain)
 {
     const struct interpreter_layout *layout = &process->layout;
@@ -44,7 +51,7 @@ static bool find_chain(struct sampled_process *process, const struct stack_memor
         chain->frame[chain->count++] = frame;
         if (is_entry(layout, frame))
             return true;
-        if (frame_around && around >= address)
+        if (frame_around && (!is_frame(process, frame_around, frame_around) || end_of(process, around, frame_around) != address))
             return false;
         frame = frame_around;
         address = around;
@@ -90,11 +97,12 @@ static uint64_t frame_after(struct sampled_process *process, const struct stack_
 {
     const struct interpreter_layout *layout = &process->layout;
     const char *frame = stack_memory_frame(memory, layout, address);
-    uint64_t inner = frame ? address + layout->frame_bytes + codes_room(&process->codes, frame_code_of(layout, frame)) * WORD_BYTES : 0;
+    uint64_t inner = frame ? end_of(process, address, frame) : 0;
     const char *callee = stack_memory_frame(memory, layout, inner);
     uint64_t around = callee ? word_at(callee, layout->frame_bytes, layout->frame_previous) : 0;
-    bool is_callee = around == address || (around && !stack_memory_frame(memory, layout, around));
-    return is_callee && is_frame(process, callee, frame) ? inner : 0;
+    bool is_called = around == address && (!layout->frame_depth || has_called(layout, frame));
+    bool is_called_by_c = callee && around && (is_entry(layout, callee) || !stack_memory_frame(memory, layout, around));
+    return (is_called || is_called_by_c) && is_frame(process, callee, frame) ? inner : 0;
 }
 
 /* Whether a frame was called from the one at `address`, which waits for it. */

@@ -57,7 +57,22 @@ static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uin
 static bool is_there(const struct stack_place *known, const struct stack_place *now, uint64_t top)
 {
     bool has_top = known->begin == known->end || (known->begin <= top && top <= known->end);
-    return known->step == now->step && known->chunk == now->chunk && has_top;
+    return known->chunk == now->chunk && has_top;
+}
+
+/* Up to CPython 3.12 C code that calls Python code has a place of its own for the innermost frame. If it is another one than the last
+   time, the frames are not read again: then what is called so would be found too rarely. */
+static void find_step(pid_t pid, const struct interpreter_layout *layout, struct stack_place *known, uint64_t step,
+                      struct stack_memory *into)
+{
+    into->is_late = known->step != step;
+    if (!into->is_late)
+        return;
+    known->step = step;
+    into->innermost = 0;
+    if (step)
+        remote_read(pid, step + layout->step_frame, &into->innermost, sizeof into->innermost);
+    into->innermost_after = into->innermost;
 }
 
 static void finish(const struct interpreter_layout *layout, const struct stack_place *known, struct stack_memory *into)
@@ -78,6 +93,7 @@ bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint6
             now = place_of(into, layout);
             now.beside = known->beside;
             if (is_there(known, &now, of_state(into, layout, layout->thread_top))) {
+                find_step(pid, layout, known, now.step, into);
                 finish(layout, known, into);
                 return true;
             }

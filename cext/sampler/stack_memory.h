@@ -29,6 +29,7 @@ struct stack_place {
 struct stack_memory {
     char state[STATE_BYTES_AT_MOST];
     uint64_t innermost, innermost_after; /* the address of the innermost frame before the frames were read, and after; 0: none */
+    bool is_late; /* that was read later */
     uint64_t chunk_address;
     size_t chunk_bytes; /* 0: frames are read one by one */
     size_t used_bytes;  /* up to the end of the innermost frame */

@@ -136,7 +136,8 @@ static bool follow_generator(struct reading_of_stack *reading, struct innermost 
     if (!address || stack_memory_frame(memory, &reading->process->layout, address) || !follow_frames(reading, address))
         return false;
     uint64_t from = called_from(reading);
-    return !from || !innermost.is_open || from == innermost.address;
+    bool is_generator = reading->count && reading->frames[0].is_of_generator;
+    return is_generator && (innermost.is_open ? from == innermost.address : !memory->is_late);
 }
 
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
@@ -145,13 +146,14 @@ static bool read_frames(struct reading_of_stack *reading, struct sampled_thread 
     if (!stack_memory_read(process->reached, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
     uint64_t before = reading->memory.innermost, after = reading->memory.innermost_after;
-    if (!before)
-        return follow_frames(reading, before);
+    bool is_late = reading->memory.is_late;
     struct innermost innermost = innermost_frame(process, &reading->memory, &thread->last_frames);
+    if (!before && !innermost.is_open)
+        return !is_late && follow_frames(reading, before);
     if (follow_generator(reading, innermost, before) || follow_generator(reading, innermost, after))
         return true;
-    if (innermost.address)
-        return follow_frames(reading, innermost.address);
+    if (innermost.address || is_late)
+        return innermost.address && follow_frames(reading, innermost.address);
     return follow_frames(reading, before) || (after && follow_frames(reading, after));
 }
 
