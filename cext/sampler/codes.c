@@ -258,7 +258,7 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
     struct code now, *code;
     if (!read_head(&process->layout, head, &now))
         return 0;
-    if (!now.file)
+    if (!now.file || now.file == now.function)
         return NO_SITE;
     int64_t instruction = instruction_at(&process->layout, &now, address, place);
     if (instruction == NOT_IN_IT || !(code = find_code(process, address, &now)))
