@@ -241,6 +241,12 @@ static bool read_head(const struct interpreter_layout *layout, const void *head,
     return true;
 }
 
+/* What the interpreter makes for itself has no lines, and its own name for that of its file. */
+static bool is_of_interpreter(const struct code *code)
+{
+    return code->file_number == code->function_number && line_of(code, 0) == 0;
+}
+
 enum { BEFORE_THE_FIRST = -1, NOT_IN_IT = -2 };
 
 /* Which instruction of the code object at the address is at `place`. */
@@ -258,11 +264,13 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
     struct code now, *code;
     if (!read_head(&process->layout, head, &now))
         return 0;
-    if (!now.file || now.file == now.function)
+    if (!now.file)
         return NO_SITE;
     int64_t instruction = instruction_at(&process->layout, &now, address, place);
     if (instruction == NOT_IN_IT || !(code = find_code(process, address, &now)))
         return 0;
+    if (is_of_interpreter(code))
+        return NO_SITE;
     uint64_t key = key_of((uint64_t)(code - codes->known), (uint64_t)(instruction + 1));
     uint32_t site = numbers_find(&codes->sites, key);
     if (site)

@@ -22,7 +22,7 @@ struct sampled_process;
 
 /* The site of the instruction at `place` in the code object at `address`, of which `head` was read just now. 0 if that is
    no code object, or has no such instruction, as when it is read in the middle of a change; NO_SITE where it is code that the
-   interpreter has for itself, of no file. */
+   interpreter has for itself, of no file of its own. */
 #define NO_SITE UINT32_MAX
 uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
 
