@@ -1,6 +1,7 @@
 """Functions of a sampled stack called each other, also where they take a microsecond.
 
-Some seconds on a quiet machine: `tox -e truth`. Frames are read while the program goes on, so a few stacks are of two instants.
+Some seconds on a quiet machine: `tox -e truth`. Frames are read while the program goes on, so a few stacks are of two
+instants.
 """
 
 from collections import Counter
@@ -28,7 +29,7 @@ def adding(one, other): return one + leaf(other)
 def reduced(): return functools.reduce(adding, (5, 50, 100))
 
 class Thing:
-    def __init__(self): self.kept = leaf(5)
+    def __init__(self): self.kept = leaf(40)
     @property
     def value(self): return leaf(15)
     def __eq__(self, other): return self.value == other.value
@@ -102,7 +103,7 @@ SECONDS = 8
 
 
 def stacks(process) -> Counter[tuple[str, ...]]:
-    """How many samples were in each stack of the program's own functions, from the outermost inward; none if it was not readable."""
+    """How many samples were in each stack of own functions, from the outermost inward; () if it was not readable."""
     sampled, found = Sampled(process), Counter[tuple[str, ...]]()
     for each in sampled.samples():
         own = tuple(site.function for site in sampled.frames(each.stack) if site.own)
