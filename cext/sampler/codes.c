@@ -17,7 +17,7 @@ struct code {
     uint64_t file, function, lines; /* addresses: they tell another code object at the same address */
     uint32_t first_line, units;
     uint32_t room; /* of a frame, for variables and values on its stack */
-    bool is_of_generator, is_trampoline;
+    bool is_of_generator, is_shim;
     uint32_t file_number, function_number, own;
     uint32_t table_bytes;
     unsigned char *table; /* of lines */
@@ -92,11 +92,11 @@ static bool is_below(const char *file, size_t bytes, const char *directories)
 
 static void name_file(struct sampled_process *process, struct code *code)
 {
-    static const char frozen[] = "<frozen ", trampoline[] = "<interpreter trampoline>";
+    static const char frozen[] = "<frozen ", shim[] = "<shim>";
     char text[TEXT_BYTES];
     size_t bytes = codes_text(process, code->file, text);
     bool is_frozen = bytes >= sizeof frozen - 1 && memcmp(text, frozen, sizeof frozen - 1) == 0;
-    code->is_trampoline = bytes == sizeof trampoline - 1 && memcmp(text, trampoline, bytes) == 0;
+    code->is_shim = bytes == sizeof shim - 1 && memcmp(text, shim, bytes) == 0;
     code->own = bytes && !is_frozen && !is_below(text, bytes, process->libraries);
     code->file_number = tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
 }
@@ -245,7 +245,7 @@ static bool read_head(const struct interpreter_layout *layout, const void *head,
 /* What the interpreter makes for itself: it has no lines, and its own name for that of its file. */
 static bool is_of_interpreter(const struct code *code)
 {
-    return code->is_trampoline || (code->file_number == code->function_number && line_of(code, 0) == 0);
+    return code->is_shim || (code->file_number == code->function_number && line_of(code, 0) == 0);
 }
 
 enum { BEFORE_THE_FIRST = -1, NOT_IN_IT = -2 };

@@ -120,6 +120,6 @@ def test_each_function_of_a_stack_was_called_from_the_one_around_it(record):
     pairs = {stack: list(pairwise(stack)) for stack in found}
     mixed = {stack: found[stack] for stack in found if any(inner not in CALLS[outer] for outer, inner in pairs[stack])}
     print(found.total(), sum(mixed.values()), found[()])
-    assert functions == set(CALLS)
+    assert {"direct", "Thing.value", "numbers", "recursive", "step"} < functions <= set(CALLS)
     assert sum(mixed.values()) <= 0.05 * found.total(), mixed
     assert found[()] <= 0.1 * found.total()
