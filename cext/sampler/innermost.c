@@ -28,31 +28,30 @@ static bool is_frame(struct sampled_process *process, const char *frame, const c
     return code ? codes_has(process, code, place) : !layout->frame_depth && around;
 }
 
-/* Where the frame of the function that this one calls is. */
+/* Where the frame of the function that this one calls is; 0 if this one has ended. */
 static uint64_t end_of(const struct sampled_process *process, uint64_t address, const char *frame)
 {
-    uint64_t words = codes_room(&process->codes, frame_code_of(&process->layout, frame));
-    return address + process->layout.frame_bytes + words * WORD_BYTES;
+    uint64_t code = frame_code_of(&process->layout, frame);
+    return code ? address + process->layout.frame_bytes + codes_room(&process->codes, code) * (uint64_t)WORD_BYTES : 0;
 }
 
 /* False if it is none, or frames of several instants. */
 static bool find_chain(struct sampled_process *process, const struct stack_memory *memory, uint64_t innermost, struct chain *chain)
 {
     const struct interpreter_layout *layout = &process->layout;
-    uint64_t address = innermost;
+    uint64_t address = innermost, inner = 0;
     const char *frame = stack_memory_frame(memory, layout, address);
     chain->count = 0;
     while (frame && chain->count < FRAMES_AT_MOST) {
         uint64_t around = word_at(frame, layout->frame_bytes, layout->frame_previous);
         const char *frame_around = stack_memory_frame(memory, layout, around);
-        if (!is_frame(process, frame, frame_around))
+        if (!is_frame(process, frame, frame_around) || (inner && inner != end_of(process, address, frame)))
             return false;
         chain->address[chain->count] = address;
         chain->frame[chain->count++] = frame;
         if (is_entry(layout, frame))
             return true;
-        if (frame_around && (!is_frame(process, frame_around, frame_around) || end_of(process, around, frame_around) != address))
-            return false;
+        inner = address;
         frame = frame_around;
         address = around;
     }
