@@ -160,7 +160,8 @@ static uint32_t line_of(const struct code *code, uint32_t instruction)
 static bool is_same(const struct code *code, const struct code *now)
 {
     return code->file == now->file && code->function == now->function && code->lines == now->lines &&
-           code->first_line == now->first_line && code->units == now->units;
+           code->first_line == now->first_line && code->units == now->units && code->room == now->room &&
+           code->is_of_generator == now->is_of_generator;
 }
 
 static void forget_all(struct codes *codes)
@@ -245,7 +246,8 @@ static bool read_head(const struct interpreter_layout *layout, const void *head,
 /* What the interpreter makes for itself: it has no lines, and its own name for that of its file. */
 static bool is_of_interpreter(const struct code *code)
 {
-    return code->is_shim || (code->file_number == code->function_number && line_of(code, 0) == 0);
+    bool has_no_line = line_of(code, 0) == 0 && line_of(code, code->units - 1) == 0;
+    return code->is_shim || (code->file_number == code->function_number && has_no_line);
 }
 
 enum { BEFORE_THE_FIRST = -1, NOT_IN_IT = -2 };
@@ -312,6 +314,15 @@ bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place
         instruction = code ? instruction_at(&process->layout, code, address, place) : NOT_IN_IT;
     }
     return instruction != NOT_IN_IT && !code->is_of_generator;
+}
+
+bool codes_again(struct sampled_process *process, uint64_t address)
+{
+    const struct code *code = known_code(&process->codes, address);
+    uint64_t lines = code ? code->lines : 0;
+    uint32_t room = code ? code->room : 0, units = code ? code->units : 0;
+    code = read_code(process, address);
+    return code && (code->lines != lines || code->room != room || code->units != units);
 }
 
 uint32_t codes_room(const struct codes *codes, uint64_t address)

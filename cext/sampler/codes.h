@@ -27,8 +27,11 @@ struct sampled_process;
 uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
 
 /* Whether that is the code object of a frame among those of functions, with such an instruction: in memory that was overwritten
-   there is none, and frames of generators are elsewhere. It is read if it is not known. */
+   there is none, and frames of generators are elsewhere. It is read where it is not known or does not fit. */
 bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place);
+
+/* Read it again; whether another one has taken the address of the one that was known. */
+bool codes_again(struct sampled_process *process, uint64_t address);
 
 /* How many variables and values on its stack a frame of a known code object has room for; 0 if unknown. */
 uint32_t codes_room(const struct codes *codes, uint64_t address);

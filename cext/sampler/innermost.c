@@ -4,7 +4,7 @@
    between: the frames themselves tell which of them were alive. A frame that has called a Python function notes how many values
    it has on its stack, and its callee's frame follows its own (up to CPython 3.13); or the code of a frame that has ended is 0.
    If another function ran in between, it may have overwritten the memory of that frame; it was called by one of those that were
-   there at the sample before, most likely. */
+   there at the sample before, most likely. Where a generator runs, memory beyond its caller's frame is left from an earlier call. */
 
 enum { FRAMES_AT_MOST = 128, WORD_BYTES = sizeof(uint64_t) };
 
@@ -35,6 +35,13 @@ static uint64_t end_of(const struct sampled_process *process, uint64_t address, 
     return code ? address + process->layout.frame_bytes + codes_room(&process->codes, code) * (uint64_t)WORD_BYTES : 0;
 }
 
+/* Another code object may have taken the address of one that was known. */
+static bool ends_at(struct sampled_process *process, uint64_t address, const char *frame, uint64_t end)
+{
+    uint64_t code = frame_code_of(&process->layout, frame);
+    return end_of(process, address, frame) == end || (code && codes_again(process, code) && end_of(process, address, frame) == end);
+}
+
 /* False if it is none, or frames of several instants. */
 static bool find_chain(struct sampled_process *process, const struct stack_memory *memory, uint64_t innermost, struct chain *chain)
 {
@@ -45,7 +52,7 @@ static bool find_chain(struct sampled_process *process, const struct stack_memor
     while (frame && chain->count < FRAMES_AT_MOST) {
         uint64_t around = word_at(frame, layout->frame_bytes, layout->frame_previous);
         const char *frame_around = stack_memory_frame(memory, layout, around);
-        if (!is_frame(process, frame, frame_around) || (inner && inner != end_of(process, address, frame)))
+        if (!is_frame(process, frame, frame_around) || (inner && !ends_at(process, address, frame, inner)))
             return false;
         chain->address[chain->count] = address;
         chain->frame[chain->count++] = frame;
@@ -91,8 +98,8 @@ static uint64_t last_alive(const struct interpreter_layout *layout, const struct
     return chain->address[index];
 }
 
-/* The frame that follows the one at the address, and that it has called, or C code that it has called; or 0. It may be over. */
-static uint64_t frame_after(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
+/* The frame at the end of the one at the address, if that one has called it, or C code that it has called; or 0. It may be over. */
+static uint64_t frame_at_end(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const struct interpreter_layout *layout = &process->layout;
     const char *frame = stack_memory_frame(memory, layout, address);
@@ -104,11 +111,11 @@ static uint64_t frame_after(struct sampled_process *process, const struct stack_
     return (is_called || is_called_by_c) && is_frame(process, callee, frame) ? inner : 0;
 }
 
-/* Whether a frame was called from the one at `address`, which waits for it. */
-static bool is_awaited(const struct interpreter_layout *layout, const struct stack_memory *memory, const char *frame, uint64_t address)
+static uint64_t frame_after(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
-    bool is_called = word_at(frame, layout->frame_bytes, layout->frame_previous) == address;
-    return is_called && is_alive(layout, frame, stack_memory_frame(memory, layout, address));
+    const char *frame = stack_memory_frame(memory, &process->layout, address);
+    uint64_t inner = frame_at_end(process, memory, address), code = frame ? frame_code_of(&process->layout, frame) : 0;
+    return inner || !code || !codes_again(process, code) ? inner : frame_at_end(process, memory, address);
 }
 
 /* The innermost one that is alive, of those that were called from that one on. */
@@ -117,10 +124,9 @@ static uint64_t innermost_from(struct sampled_process *process, const struct sta
     const struct interpreter_layout *layout = &process->layout;
     uint64_t innermost = address, inner = frame_after(process, memory, address);
     for (unsigned steps = 0; inner && steps < FRAMES_AT_MOST; steps++) {
-        const char *frame = stack_memory_frame(memory, layout, inner);
-        if (is_open(layout, frame) || (innermost == address && is_awaited(layout, memory, frame, address)))
-            innermost = inner;
         address = inner;
+        if (is_open(layout, stack_memory_frame(memory, layout, address)))
+            innermost = address;
         inner = frame_after(process, memory, address);
     }
     return innermost;

@@ -136,7 +136,7 @@ static bool is_beside(const struct beside *beside, uint64_t address)
 
 static void keep_frame(struct beside *kept, const struct beside *from, unsigned index)
 {
-    if (kept->count < FRAMES_KEPT && !is_beside(kept, from->address[index]))
+    if (!is_beside(kept, from->address[index]))
         beside_add_frame(kept, from->address[index], from->bytes[index]);
 }
 
@@ -147,7 +147,7 @@ void beside_keep(struct beside *last, const struct beside *now)
         keep_frame(&kept, last, 0);
     for (unsigned index = 0; index < now->frames; index++)
         keep_frame(&kept, now, index);
-    for (unsigned index = 0; index < last->frames; index++)
+    for (unsigned index = 0; index < last->frames && kept.count < FRAMES_KEPT; index++)
         keep_frame(&kept, last, index);
     for (unsigned index = now->frames; index < now->count; index++)
         beside_add(&kept, now->address[index], now->bytes[index]);

@@ -23,6 +23,7 @@ struct reading_of_stack {
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
     bool cut;
+    bool is_mixed;        /* a generator ran before or after the frames were read, but not then, as far as can be seen */
     struct beside beside; /* what was needed */
 };
 
@@ -129,15 +130,30 @@ static uint64_t called_from(const struct reading_of_stack *reading)
     return index < reading->count ? reading->frames[index].address : 0;
 }
 
+static bool is_elsewhere(const struct reading_of_stack *reading, uint64_t address)
+{
+    return address && !stack_memory_frame(&reading->memory, &reading->process->layout, address);
+}
+
 /* The frames from that of a generator, which is elsewhere, if it ran when the memory was read. */
 static bool follow_generator(struct reading_of_stack *reading, struct innermost innermost, uint64_t address)
 {
     const struct stack_memory *memory = &reading->memory;
-    if (!address || stack_memory_frame(memory, &reading->process->layout, address) || !follow_frames(reading, address))
+    if (!is_elsewhere(reading, address) || !follow_frames(reading, address))
         return false;
     uint64_t from = called_from(reading);
     bool is_generator = reading->count && reading->frames[0].is_of_generator;
     return is_generator && (innermost.is_open ? from == innermost.address : !memory->is_late);
+}
+
+/* The same of those that ran the last time. */
+static bool follow_generator_beside(struct reading_of_stack *reading, struct innermost innermost)
+{
+    const struct beside *beside = &reading->memory.beside;
+    unsigned index = 0;
+    while (index < beside->frames && !follow_generator(reading, innermost, beside->address[index]))
+        index++;
+    return index < beside->frames;
 }
 
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
@@ -150,8 +166,12 @@ static bool read_frames(struct reading_of_stack *reading, struct sampled_thread 
     struct innermost innermost = innermost_frame(process, &reading->memory, &thread->last_frames);
     if (!before && !innermost.is_open)
         return !is_late && follow_frames(reading, before);
-    if (follow_generator(reading, innermost, before) || follow_generator(reading, innermost, after))
+    if (follow_generator(reading, innermost, before) || follow_generator(reading, innermost, after) ||
+        follow_generator_beside(reading, innermost))
         return true;
+    reading->is_mixed = !is_late && (is_elsewhere(reading, before) || is_elsewhere(reading, after));
+    if (reading->is_mixed)
+        return false;
     if (innermost.address || is_late)
         return innermost.address && follow_frames(reading, innermost.address);
     return follow_frames(reading, before) || (after && follow_frames(reading, after));
@@ -228,7 +248,9 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     struct found_stack found = {0};
     bool is_read = false;
     reading.process = process;
-    for (int tries = 0; !is_read && tries < TRIES; tries++)
+    reading.count = reading.beside.count = reading.beside.frames = 0;
+    reading.is_mixed = false;
+    for (int tries = 0; !is_read && !reading.is_mixed && tries < TRIES; tries++)
         is_read = read_frames(&reading, thread);
     found.torn = !is_read || !name_frames(&reading, &found.number);
     reading.beside.has_innermost = is_innermost_beside(&reading);

@@ -122,4 +122,4 @@ def test_each_function_of_a_stack_was_called_from_the_one_around_it(record):
     print(found.total(), sum(mixed.values()), found[()])
     assert {"direct", "Thing.value", "numbers", "recursive", "step"} < functions <= set(CALLS)
     assert sum(mixed.values()) <= 0.05 * found.total(), mixed
-    assert found[()] <= 0.1 * found.total()
+    assert found[()] <= 0.2 * found.total()
