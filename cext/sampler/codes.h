@@ -26,11 +26,11 @@ struct sampled_process;
 #define NO_SITE UINT32_MAX
 uint32_t codes_site(struct sampled_process *process, uint64_t address, const void *head, uint64_t place);
 
-/* Whether that is the code object of a frame among those of functions, with such an instruction: in memory that was overwritten
-   there is none, and frames of generators are elsewhere. It is read where it is not known or does not fit. */
+/* Whether `address` is the code object of a plain function that has an instruction at `place`. Overwritten memory fails this
+   test, and so do generators, which keep their frames elsewhere. The code object is read again if it is unknown or does not fit. */
 bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place);
 
-/* Read it again; whether another one has taken the address of the one that was known. */
+/* Read the code object again. True if another one has taken the address of the known one. */
 bool codes_again(struct sampled_process *process, uint64_t address);
 
 /* How many variables and values on its stack a frame of a known code object has room for; 0 if unknown. */

@@ -3,8 +3,8 @@
 /* The innermost frame is known from before and from after the frames were read. Functions that take microseconds begin and end in
    between: the frames themselves tell which of them were alive. A frame that has called a Python function notes how many values
    it has on its stack, and its callee's frame follows its own (up to CPython 3.13); or the code of a frame that has ended is 0.
-   If another function ran in between, it may have overwritten the memory of that frame; it was called by one of those that were
-   there at the sample before, most likely. Where a generator runs, memory beyond its caller's frame is left from an earlier call. */
+   A function that ran in between may have overwritten that frame. Its caller is most likely a frame of the previous sample.
+   While a generator runs, the memory after its caller's frame is left over from an earlier call. */
 
 enum { FRAMES_AT_MOST = 128, WORD_BYTES = sizeof(uint64_t) };
 
@@ -20,7 +20,7 @@ static bool is_entry(const struct interpreter_layout *layout, const char *frame)
     return layout->frame_entry && layout->frame_entry < layout->frame_bytes && frame[layout->frame_entry];
 }
 
-/* Not so where another one has overwritten it. One that has ended is still one, if there is one around it. */
+/* False if another frame has overwritten it. A frame that has ended still counts if its caller's frame is there. */
 static bool is_frame(struct sampled_process *process, const char *frame, const char *around)
 {
     const struct interpreter_layout *layout = &process->layout;
@@ -39,7 +39,8 @@ static uint64_t end_of(const struct sampled_process *process, uint64_t address, 
 static bool ends_at(struct sampled_process *process, uint64_t address, const char *frame, uint64_t end)
 {
     uint64_t code = frame_code_of(&process->layout, frame);
-    return end_of(process, address, frame) == end || (code && codes_again(process, code) && end_of(process, address, frame) == end);
+    bool is_end = end_of(process, address, frame) == end;
+    return is_end || (code && codes_again(process, code) && end_of(process, address, frame) == end);
 }
 
 /* False if it is none, or frames of several instants. */
@@ -78,7 +79,7 @@ static bool has_called(const struct interpreter_layout *layout, const char *fram
     return half_word_at(frame, layout->frame_bytes, layout->frame_depth) != UINT32_MAX;
 }
 
-/* Whether it was not over: for sure, where it runs itself. */
+/* Whether the frame had certainly not ended: up to CPython 3.13 because it was running itself. */
 static bool is_open(const struct interpreter_layout *layout, const char *frame)
 {
     return layout->frame_depth ? !has_called(layout, frame) : frame_code_of(layout, frame) != 0;
@@ -111,6 +112,7 @@ static uint64_t frame_at_end(struct sampled_process *process, const struct stack
     return (is_called || is_called_by_c) && is_frame(process, callee, frame) ? inner : 0;
 }
 
+/* As frame_at_end; if that finds none, check whether another code object has taken the address, and try again. */
 static uint64_t frame_after(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const char *frame = stack_memory_frame(memory, &process->layout, address);
@@ -132,7 +134,7 @@ static uint64_t innermost_from(struct sampled_process *process, const struct sta
     return innermost;
 }
 
-/* The innermost one by the frames from the one at `address` outward; 0 if that is none, or `needed` is not among them. */
+/* The innermost frame, found from `address` outward; 0 if there is no valid frame, or `needed` is not in its chain. */
 static uint64_t innermost_by(struct sampled_process *process, const struct stack_memory *memory, uint64_t address, uint64_t needed)
 {
     struct chain chain;

@@ -3,8 +3,8 @@
 
 #include "sampler/process.h"
 
-/* Its address, 0 if unknown, and whether it was not over for sure. Frames of generators are elsewhere: one may have been called from
-   there, or from another one if this one may have been over. */
+/* Its address (0 if unknown), and whether it had certainly not ended. Generators keep their frames elsewhere: this frame may have
+   called one. If it may have ended, another frame may be the caller. */
 struct innermost {
     uint64_t address;
     bool is_open;

@@ -17,7 +17,7 @@ struct beside {
     uint64_t address[BESIDE_AT_MOST];
     size_t bytes[BESIDE_AT_MOST];
     unsigned count, frames;
-    bool has_innermost; /* of the frames, the first one was the innermost */
+    bool has_innermost; /* the first of these frames was the innermost one of its stack */
 };
 
 /* Where all that was when it was read last: it is mostly there again. */
@@ -29,7 +29,7 @@ struct stack_place {
 struct stack_memory {
     char state[STATE_BYTES_AT_MOST];
     uint64_t innermost, innermost_after; /* the address of the innermost frame before the frames were read, and after; 0: none */
-    bool is_late; /* that was read later */
+    bool is_late; /* it was read after the frames */
     uint64_t chunk_address;
     size_t chunk_bytes; /* 0: frames are read one by one */
     size_t used_bytes;  /* up to the end of the innermost frame */
@@ -50,8 +50,7 @@ uint64_t frame_code_of(const struct interpreter_layout *layout, const char *fram
 void beside_add_frame(struct beside *beside, uint64_t address, size_t bytes);
 void beside_add(struct beside *beside, uint64_t address, size_t bytes);
 
-/* Keep the frames that were beside the last time as well, as far as there is room for a few: they may be there again. The
-   innermost one, which changes most, is the first to be read. */
+/* Also keep a few frames of the last time, as they may be there again. The innermost one comes first, as it changes most. */
 void beside_keep(struct beside *last, const struct beside *now);
 
 /* What was read by the same call, or NULL. */

@@ -23,7 +23,7 @@ struct reading_of_stack {
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
     bool cut;
-    bool is_mixed;        /* a generator ran before or after the frames were read, but not then, as far as can be seen */
+    bool is_mixed;        /* a generator ran before or after the frames were read, but apparently not then */
     struct beside beside; /* what was needed */
 };
 
@@ -146,7 +146,7 @@ static bool follow_generator(struct reading_of_stack *reading, struct innermost 
     return is_generator && (innermost.is_open ? from == innermost.address : !memory->is_late);
 }
 
-/* The same of those that ran the last time. */
+/* The same for the generators of the last samples. */
 static bool follow_generator_beside(struct reading_of_stack *reading, struct innermost innermost)
 {
     const struct beside *beside = &reading->memory.beside;

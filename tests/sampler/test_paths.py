@@ -1,7 +1,7 @@
-"""Functions of a sampled stack called each other, also where they take a microsecond.
+"""Functions of a sampled stack called each other, also in calls of microseconds.
 
-Some seconds on a quiet machine: `tox -e truth`. Frames are read while the program goes on, so a few stacks are of two
-instants.
+Some seconds on a quiet machine: `tox -e truth`. The program keeps running while its frames are read, so a few stacks mix two
+instants. Where reading takes longer than a call, as many as a tenth do not fit together; the bound is twice that.
 """
 
 from collections import Counter
