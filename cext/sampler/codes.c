@@ -316,13 +316,12 @@ bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place
     return instruction != NOT_IN_IT && !code->is_of_generator;
 }
 
-bool codes_again(struct sampled_process *process, uint64_t address)
+bool codes_again(struct sampled_process *process, uint64_t address, const void *head)
 {
     const struct code *code = known_code(&process->codes, address);
-    uint64_t lines = code ? code->lines : 0;
-    uint32_t room = code ? code->room : 0, units = code ? code->units : 0;
-    code = read_code(process, address);
-    return code && (code->lines != lines || code->room != room || code->units != units);
+    struct code before = code ? *code : (struct code){0}, now;
+    code = !head ? read_code(process, address) : read_head(&process->layout, head, &now) ? find_code(process, address, &now) : NULL;
+    return code && !is_same(code, &before);
 }
 
 uint32_t codes_room(const struct codes *codes, uint64_t address)
@@ -333,8 +332,8 @@ uint32_t codes_room(const struct codes *codes, uint64_t address)
 
 uint32_t codes_function(const struct codes *codes, uint64_t address)
 {
-    uint32_t number = numbers_find(&codes->by_address, address);
-    return number ? codes->known[number - 1].function_number : 0;
+    const struct code *code = known_code(codes, address);
+    return code ? code->function_number : 0;
 }
 
 void codes_forget(struct codes *codes)

@@ -30,8 +30,9 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
    test, and so do generators, which keep their frames elsewhere. The code object is read again if it is unknown or does not fit. */
 bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place);
 
-/* Read the code object again. True if another one has taken the address of the known one. */
-bool codes_again(struct sampled_process *process, uint64_t address);
+/* Look at the code object again, by its `head` if that was read just now (else NULL). True if another one has taken the address
+   of the known one. */
+bool codes_again(struct sampled_process *process, uint64_t address, const void *head);
 
 /* How many variables and values on its stack a frame of a known code object has room for; 0 if unknown. */
 uint32_t codes_room(const struct codes *codes, uint64_t address);

@@ -35,12 +35,18 @@ static uint64_t end_of(const struct sampled_process *process, uint64_t address, 
     return code ? address + process->layout.frame_bytes + codes_room(&process->codes, code) * (uint64_t)WORD_BYTES : 0;
 }
 
-/* Another code object may have taken the address of one that was known. */
-static bool ends_at(struct sampled_process *process, uint64_t address, const char *frame, uint64_t end)
+/* Whether the frame is of another code object than was known, which has taken the address of that one. */
+static bool is_of_another(struct sampled_process *process, const struct stack_memory *memory, const char *frame)
 {
     uint64_t code = frame_code_of(&process->layout, frame);
+    return code && codes_again(process, code, stack_memory_beside(memory, code, process->layout.code_bytes));
+}
+
+static bool ends_at(struct sampled_process *process, const struct stack_memory *memory, uint64_t address, const char *frame,
+                    uint64_t end)
+{
     bool is_end = end_of(process, address, frame) == end;
-    return is_end || (code && codes_again(process, code) && end_of(process, address, frame) == end);
+    return is_end || (is_of_another(process, memory, frame) && end_of(process, address, frame) == end);
 }
 
 /* False if it is none, or frames of several instants. */
@@ -53,7 +59,7 @@ static bool find_chain(struct sampled_process *process, const struct stack_memor
     while (frame && chain->count < FRAMES_AT_MOST) {
         uint64_t around = word_at(frame, layout->frame_bytes, layout->frame_previous);
         const char *frame_around = stack_memory_frame(memory, layout, around);
-        if (!is_frame(process, frame, frame_around) || (inner && !ends_at(process, address, frame, inner)))
+        if (!is_frame(process, frame, frame_around) || (inner && !ends_at(process, memory, address, frame, inner)))
             return false;
         chain->address[chain->count] = address;
         chain->frame[chain->count++] = frame;
@@ -112,12 +118,12 @@ static uint64_t frame_at_end(struct sampled_process *process, const struct stack
     return (is_called || is_called_by_c) && is_frame(process, callee, frame) ? inner : 0;
 }
 
-/* As frame_at_end; if that finds none, check whether another code object has taken the address, and try again. */
+/* As frame_at_end; if that finds none, with the code object that is there now. */
 static uint64_t frame_after(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const char *frame = stack_memory_frame(memory, &process->layout, address);
-    uint64_t inner = frame_at_end(process, memory, address), code = frame ? frame_code_of(&process->layout, frame) : 0;
-    return inner || !code || !codes_again(process, code) ? inner : frame_at_end(process, memory, address);
+    uint64_t inner = frame_at_end(process, memory, address);
+    return inner || !frame || !is_of_another(process, memory, frame) ? inner : frame_at_end(process, memory, address);
 }
 
 /* The innermost one that is alive, of those that were called from that one on. */
