@@ -1,7 +1,7 @@
 """Functions of a sampled stack called each other, also in calls of microseconds.
 
 Some seconds on a quiet machine: `tox -e truth`. The program keeps running while its frames are read, so a few stacks
-mix two instants. Where reading takes longer than a call, 27 % were not readable; the bound is a third.
+mix two instants. Where reading takes longer than a call, 30 % were not readable; the bound is a third.
 """
 
 from collections import Counter
