@@ -139,16 +139,17 @@ static uint64_t find_code(struct sampled_process *process, struct sampled_thread
     return stack.mark;
 }
 
-/* The same. A thread that is still in the wait in which that was read has run no Python code meanwhile. */
-static uint64_t code_of(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
-                        struct sample *sample)
+/* Whether the thread is still in the wait in which its code was found: it has run no Python code meanwhile. */
+static bool is_in_same_wait(const struct sampled_thread *thread, const struct call_in_progress *call)
 {
-    const struct waiting *waiting = &thread->waiting;
-    if (!call->lock_wait || call->lock_wait != waiting->call)
-        return find_code(process, thread, call, sample);
-    sample->stack = waiting->stack;
-    sample->task = waiting->task;
-    return waiting->mark;
+    return call->lock_wait && call->lock_wait == thread->waiting.call;
+}
+
+static uint64_t code_of_wait(const struct sampled_thread *thread, struct sample *sample)
+{
+    sample->stack = thread->waiting.stack;
+    sample->task = thread->waiting.task;
+    return thread->waiting.mark;
 }
 
 /* A thread that waits now may still have run when its stack was read, some microseconds ago. If so, the stack has changed since.
@@ -165,11 +166,12 @@ static bool ran_until_now(struct sampled_process *process, struct sampled_thread
 static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
     struct call_in_progress call = call_of(process, thread);
-    uint64_t mark = code_of(process, thread, &call, sample);
+    bool is_same = is_in_same_wait(thread, &call);
+    uint64_t mark = is_same ? code_of_wait(thread, sample) : find_code(process, thread, &call, sample);
     uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;
     memory_ran(process, sample->cpu_ns - before_ns, thread->record, sample->stack);
     sample->state = state_of(process, thread, sample);
-    if (sample->state == SAMPLE_WAITS && ran_until_now(process, thread, mark))
+    if (sample->state == SAMPLE_WAITS && !is_same && ran_until_now(process, thread, mark))
         sample->state = SAMPLE_RUNS;
     sample->thread = thread->record;
     sample->call = call.call;
