@@ -40,6 +40,8 @@
     X(frame_no_code)      /* from this owner on it has no code of its own; 256: none is so */ \
     X(frame_of_generator) /* the owner where it is a generator or a coroutine */ \
     X(coroutine_frame)    /* in such an object: its frame */ \
+    X(coroutine_state)    /* what it does, 8 bits */ \
+    X(coroutine_runs)     /* which is this while it runs */ \
     X(code_bytes)         /* of a code object so much is read */ \
     X(code_units)         /* how many instructions it has */ \
     X(code_variables)     /* how many variables a frame of it has, 32 bits */ \

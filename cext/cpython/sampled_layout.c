@@ -79,6 +79,8 @@ static void tell_tasks(struct interpreter_layout *layout)
 {
     layout->frame_of_generator = FRAME_OWNED_BY_GENERATOR;
     layout->coroutine_frame = offsetof(PyGenObject, gi_iframe);
+    layout->coroutine_state = offsetof(PyGenObject, gi_frame_state);
+    layout->coroutine_runs = FRAME_EXECUTING;
     layout->thread_task = THREAD_TASK;
     if (THREAD_TASK)
         return;

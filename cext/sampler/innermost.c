@@ -126,18 +126,19 @@ static uint64_t frame_after(struct sampled_process *process, const struct stack_
     return inner || !frame || !is_of_another(process, memory, frame) ? inner : frame_at_end(process, memory, address);
 }
 
-/* The innermost one that is alive, of those that were called from that one on. */
+/* The innermost one that had not ended, of those that were called from that one on. If each has called the next, the innermost one:
+   it is about to end, or has called a generator. */
 static uint64_t innermost_from(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const struct interpreter_layout *layout = &process->layout;
-    uint64_t innermost = address, inner = frame_after(process, memory, address);
-    for (unsigned steps = 0; inner && steps < FRAMES_AT_MOST; steps++) {
-        address = inner;
+    uint64_t open = 0, innermost = address;
+    for (unsigned steps = 0; address && steps < FRAMES_AT_MOST; steps++) {
+        innermost = address;
         if (is_open(layout, stack_memory_frame(memory, layout, address)))
-            innermost = address;
-        inner = frame_after(process, memory, address);
+            open = address;
+        address = frame_after(process, memory, address);
     }
-    return innermost;
+    return open ? open : innermost;
 }
 
 /* The innermost frame, found from `address` outward; 0 if there is no valid frame, or `needed` is not in its chain. */

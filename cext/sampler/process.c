@@ -18,6 +18,7 @@ void process_forget(struct sampled_process *process)
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
+    numbers_clear(&process->task_names);
     native_code_forget(&process->native);
     for (unsigned index = 0; index < sizeof files / sizeof *files; index++)
         if (files[index] >= 0)

@@ -10,7 +10,9 @@
 #include "sampler/counters.h"
 #include "sampler/instructions.h"
 #include "sampler/met_functions.h"
+#include "sampler/numbers.h"
 #include "sampler/objects.h"
+#include "sampler/resumptions.h"
 #include "sampler/schedule.h"
 #include "sampler/stack_memory.h"
 #include "sampler/switches.h"
@@ -101,6 +103,8 @@ struct sampled_process {
     struct interpreter_layout layout;
     struct tables tables;
     struct codes codes;
+    struct resumptions resumptions;
+    struct numbers task_names; /* by coroutine */
     struct sampled_memory memory;
     struct native_code native;
     const struct waking *waking; /* the sampler's, as are the counters, and how often it saw a pause begin */

@@ -1,9 +1,14 @@
 #include "sampler/stack_memory.h"
 
-#include "sampler/remote.h"
+#include "sampler/pieces.h"
 
-enum { TRIES = 4, FRAMES_KEPT = 6, MORE_BYTES = 4096 }; /* frames may have been added since it was read last */
-_Static_assert(4 + BESIDE_AT_MOST <= PIECES_AT_MOST, "the stack and what is beside it are read by one call");
+enum {
+    TRIES = 4,
+    MORE_BYTES = 1024, /* frames may have been added since it was read last */
+    STEPS_KEPT_FOR = 16, /* samples */
+};
+_Static_assert(3 + 2 * STEPS_AT_MOST + FRAMES_KEPT + BESIDE_AT_MOST <= PIECES_AT_MOST,
+               "the stack and what is beside it are read by one call, even if nothing is close to anything else");
 
 static uint64_t of_state(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t offset)
 {
@@ -16,8 +21,6 @@ static struct stack_place place_of(const struct stack_memory *memory, const stru
 {
     struct stack_place place = {.chunk = of_state(memory, layout, layout->thread_chunk)};
     uint64_t top = of_state(memory, layout, layout->thread_top), limit = of_state(memory, layout, layout->thread_limit);
-    if (layout->thread_steps)
-        place.step = of_state(memory, layout, layout->thread_frame);
     if (!place.chunk || top < place.chunk || limit < top)
         return place;
     place.end = limit - top < MORE_BYTES ? limit : top + MORE_BYTES;
@@ -25,32 +28,79 @@ static struct stack_place place_of(const struct stack_memory *memory, const stru
     return place;
 }
 
-static unsigned add_beside(struct remote_piece pieces[], unsigned count, struct stack_memory *into, unsigned first, unsigned end)
+/* The innermost frame of each step that is known, and which one the thread was in, before the frames were read and after. Where
+   there are no steps, the state tells before. */
+struct innermost_read {
+    uint64_t before[STEPS_AT_MOST], after[STEPS_AT_MOST], state_after;
+};
+
+static void add_steps(struct pieces *pieces, const struct interpreter_layout *layout, const struct steps *steps,
+                      uint64_t innermost[STEPS_AT_MOST])
 {
-    for (unsigned index = first; index < end; index++)
-        pieces[count++] = (struct remote_piece){into->beside.address[index], into->beside_memory[index], into->beside.bytes[index]};
-    return count;
+    for (unsigned index = 0; index < steps->count; index++)
+        pieces_add(pieces, steps->address[index] + layout->step_frame, &innermost[index], sizeof *innermost);
+}
+
+/* They are close to the frames. */
+static void add_states(struct pieces *pieces, const struct interpreter_layout *layout, const struct stack_memory *memory,
+                       char states[FRAMES_KEPT])
+{
+    for (unsigned index = 0; index < memory->beside.frames && index < FRAMES_KEPT; index++)
+        pieces_add(pieces, memory->beside.piece[index].address - layout->coroutine_frame + layout->coroutine_state, &states[index],
+                   sizeof states[index]);
+}
+
+/* The innermost one last: it changes most. */
+static void add_frames_before(struct pieces *pieces, const struct interpreter_layout *layout, struct stack_memory *into)
+{
+    for (unsigned index = into->beside.frames < FRAMES_KEPT ? into->beside.frames : FRAMES_KEPT; index > 0; index--)
+        pieces_add(pieces, into->beside.piece[index - 1].address, into->frames_before[index - 1], layout->frame_bytes);
+    add_states(pieces, layout, into, into->states_before);
+}
+
+static void add_beside(struct pieces *pieces, struct stack_memory *into, unsigned index)
+{
+    pieces_add(pieces, into->beside.piece[index].address, into->beside_memory[index], into->beside.piece[index].bytes);
+}
+
+/* Returns how many pieces are needed. The heads of code objects are not: they hardly change. */
+static unsigned add_all(struct pieces *pieces, const struct interpreter_layout *layout, uint64_t state,
+                        const struct stack_place *place, struct stack_memory *into, struct innermost_read *innermost)
+{
+    pieces_add(pieces, state, into->state, layout->thread_bytes);
+    pieces_close(pieces);
+    add_steps(pieces, layout, &place->steps, innermost->before);
+    if (into->is_read_twice)
+        add_frames_before(pieces, layout, into);
+    pieces_close(pieces);
+    if (place->end > place->begin)
+        pieces_add(pieces, place->begin, into->chunk, place->end - place->begin);
+    pieces_close(pieces);
+    for (unsigned index = 0; index < place->beside.frames; index++)
+        add_beside(pieces, into, index);
+    add_states(pieces, layout, into, into->states);
+    add_steps(pieces, layout, &place->steps, innermost->after);
+    pieces_close(pieces);
+    pieces_add(pieces, state + layout->thread_frame, &innermost->state_after, sizeof innermost->state_after);
+    unsigned needed = pieces_close(pieces);
+    for (unsigned index = place->beside.frames; index < place->beside.count; index++) {
+        add_beside(pieces, into, index);
+        pieces_close(pieces);
+    }
+    return needed;
 }
 
 static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uint64_t state, const struct stack_place *place,
-                         struct stack_memory *into)
+                         struct stack_memory *into, struct innermost_read *innermost)
 {
-    uint64_t where = !layout->thread_steps ? state + layout->thread_frame : place->step ? place->step + layout->step_frame : 0;
-    struct remote_piece pieces[PIECES_AT_MOST] = {{state, into->state, layout->thread_bytes}};
-    unsigned count = 1, needed, read;
-    into->innermost = into->innermost_after = 0;
+    static __thread struct pieces pieces;
+    *innermost = (struct innermost_read){{0}, {0}, 0};
     into->beside = place->beside;
-    if (where)
-        pieces[count++] = (struct remote_piece){where, &into->innermost, sizeof into->innermost};
-    if (place->end > place->begin)
-        pieces[count++] = (struct remote_piece){place->begin, into->chunk, place->end - place->begin};
-    count = add_beside(pieces, count, into, 0, place->beside.frames);
-    if (where)
-        pieces[count++] = (struct remote_piece){where, &into->innermost_after, sizeof into->innermost_after};
-    needed = count;
-    count = add_beside(pieces, count, into, place->beside.frames, place->beside.count);
-    read = remote_read_pieces(pid, pieces, count);
-    into->beside.count -= read < count ? count - read : 0;
+    into->is_read_twice = beside_has_generator(&place->beside);
+    pieces_begin(&pieces);
+    unsigned needed = add_all(&pieces, layout, state, place, into, innermost);
+    unsigned read = pieces_read(pid, &pieces, into->is_read_twice);
+    into->beside.count -= pieces.reads - read;
     return read >= needed;
 }
 
@@ -60,19 +110,56 @@ static bool is_there(const struct stack_place *known, const struct stack_place *
     return known->chunk == now->chunk && has_top;
 }
 
-/* Up to CPython 3.12 C code that calls Python code has a place of its own for the innermost frame. If it is another one than the last
-   time, the frames are not read again: then what is called so would be found too rarely. */
-static void find_step(pid_t pid, const struct interpreter_layout *layout, struct stack_place *known, uint64_t step,
-                      struct stack_memory *into)
+/* --- the innermost frame */
+
+static unsigned find_step(const struct steps *steps, uint64_t step)
 {
-    into->is_late = known->step != step;
-    if (!into->is_late)
-        return;
-    known->step = step;
+    unsigned index = 0;
+    while (index < steps->count && steps->address[index] != step)
+        index++;
+    return index;
+}
+
+/* The step is the newest one now; one that the thread was not in for long is forgotten. */
+static void keep_step(struct steps *steps, uint64_t step)
+{
+    struct steps kept = {.address = {step}, .count = 1};
+    for (unsigned index = 0; index < steps->count && kept.count < STEPS_AT_MOST; index++) {
+        unsigned age = steps->age[index] + 1;
+        if (steps->address[index] == step || age > STEPS_KEPT_FOR)
+            continue;
+        kept.address[kept.count] = steps->address[index];
+        kept.age[kept.count++] = age;
+    }
+    *steps = kept;
+}
+
+/* If the step is not among the last ones, the frames are not read again: then what C code calls would be found too rarely. */
+static void read_late(pid_t pid, const struct interpreter_layout *layout, uint64_t step, struct stack_memory *into)
+{
+    into->is_late = true;
     into->innermost = 0;
-    if (step)
-        remote_read(pid, step + layout->step_frame, &into->innermost, sizeof into->innermost);
+    remote_read(pid, step + layout->step_frame, &into->innermost, sizeof into->innermost);
     into->innermost_after = into->innermost;
+}
+
+static void tell_innermost(pid_t pid, const struct interpreter_layout *layout, struct steps *steps,
+                           const struct innermost_read *read, struct stack_memory *into)
+{
+    uint64_t noted = of_state(into, layout, layout->thread_frame);
+    into->is_late = false;
+    into->innermost = noted;
+    into->innermost_after = read->state_after;
+    if (!layout->thread_steps || !noted)
+        return;
+    unsigned before = find_step(steps, noted), after = find_step(steps, read->state_after);
+    if (before == steps->count) {
+        read_late(pid, layout, noted, into);
+    } else {
+        into->innermost = read->before[before];
+        into->innermost_after = after < steps->count ? read->after[after] : 0;
+    }
+    keep_step(steps, noted);
 }
 
 static void finish(const struct interpreter_layout *layout, const struct stack_place *known, struct stack_memory *into)
@@ -85,19 +172,21 @@ static void finish(const struct interpreter_layout *layout, const struct stack_p
 bool stack_memory_read(pid_t pid, const struct interpreter_layout *layout, uint64_t state, struct stack_place *known,
                        struct stack_memory *into)
 {
-    if (layout->thread_bytes > sizeof into->state)
+    if (layout->thread_bytes > sizeof into->state || layout->frame_bytes > FRAME_BYTES_AT_MOST)
         return false;
     for (int tries = 0; tries < TRIES; tries++) {
         struct stack_place now = {0};
-        if (read_at_once(pid, layout, state, known, into)) {
+        struct innermost_read innermost;
+        if (read_at_once(pid, layout, state, known, into, &innermost)) {
             now = place_of(into, layout);
+            now.steps = known->steps;
             now.beside = known->beside;
             if (is_there(known, &now, of_state(into, layout, layout->thread_top))) {
-                find_step(pid, layout, known, now.step, into);
+                tell_innermost(pid, layout, &known->steps, &innermost, into);
                 finish(layout, known, into);
                 return true;
             }
-        } else if (!known->step && known->end == known->begin) {
+        } else if (!known->steps.count && known->end == known->begin) {
             return false;
         }
         *known = now;
@@ -112,54 +201,33 @@ const char *stack_memory_frame(const struct stack_memory *memory, const struct i
     return is_inside ? memory->chunk + offset : NULL;
 }
 
-void beside_add(struct beside *beside, uint64_t address, size_t bytes)
-{
-    if (beside->count == BESIDE_AT_MOST || bytes > BESIDE_BYTES_AT_MOST)
-        return;
-    beside->address[beside->count] = address;
-    beside->bytes[beside->count++] = bytes;
-}
-
-void beside_add_frame(struct beside *beside, uint64_t address, size_t bytes)
-{
-    beside_add(beside, address, bytes);
-    beside->frames = beside->count;
-}
-
-static bool is_beside(const struct beside *beside, uint64_t address)
-{
-    unsigned index = 0;
-    while (index < beside->count && beside->address[index] != address)
-        index++;
-    return index < beside->count;
-}
-
-static void keep_frame(struct beside *kept, const struct beside *from, unsigned index)
-{
-    if (!is_beside(kept, from->address[index]))
-        beside_add_frame(kept, from->address[index], from->bytes[index]);
-}
-
-void beside_keep(struct beside *last, const struct beside *now)
-{
-    struct beside kept = {.has_innermost = last->has_innermost || now->has_innermost};
-    if (last->has_innermost && !now->has_innermost)
-        keep_frame(&kept, last, 0);
-    for (unsigned index = 0; index < now->frames; index++)
-        keep_frame(&kept, now, index);
-    for (unsigned index = 0; index < last->frames && kept.count < FRAMES_KEPT; index++)
-        keep_frame(&kept, last, index);
-    for (unsigned index = now->frames; index < now->count; index++)
-        beside_add(&kept, now->address[index], now->bytes[index]);
-    *last = kept;
-}
-
 const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes)
 {
     for (unsigned index = 0; index < memory->beside.count; index++)
-        if (memory->beside.address[index] == address && memory->beside.bytes[index] == bytes)
+        if (memory->beside.piece[index].address == address && memory->beside.piece[index].bytes == bytes)
             return memory->beside_memory[index];
     return NULL;
+}
+
+/* Which of the frames that are read twice it is; FRAMES_KEPT if none. */
+static unsigned read_twice(const struct stack_memory *memory, uint64_t address)
+{
+    for (unsigned index = 0; index < memory->beside.frames && index < FRAMES_KEPT && memory->is_read_twice; index++)
+        if (memory->beside.piece[index].address == address)
+            return index;
+    return FRAMES_KEPT;
+}
+
+const char *stack_memory_before(const struct stack_memory *memory, uint64_t address)
+{
+    unsigned index = read_twice(memory, address);
+    return index < FRAMES_KEPT ? memory->frames_before[index] : NULL;
+}
+
+const char *stack_memory_state(const struct stack_memory *memory, bool is_before, uint64_t address)
+{
+    unsigned index = read_twice(memory, address);
+    return index == FRAMES_KEPT ? NULL : is_before ? &memory->states_before[index] : &memory->states[index];
 }
 
 uint64_t frame_code_of(const struct interpreter_layout *layout, const char *frame)

@@ -2,11 +2,10 @@
 
 #include <string.h>
 
-#include "sampler/innermost.h"
+#include "sampler/generators.h"
 
 enum {
     FRAMES_AT_MOST = 128, /* of a deeper stack the innermost ones are read */
-    FRAME_BYTES_AT_MOST = 256,
     TRIES = 5,
     CODES_AT_A_TIME = 32,
     MARKED_BYTES = 1024,
@@ -23,51 +22,66 @@ struct reading_of_stack {
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
     bool cut;
-    bool is_mixed;        /* a generator ran before or after the frames were read, but apparently not then */
+    bool is_mixed;        /* a generator that was not read in time may have run */
+    enum copy copy;   /* of the frames of generators */
     struct beside beside; /* what was needed */
 };
 
-/* The frame at the address; NULL if it cannot be read. */
-static const char *frame_at(struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
+static bool is_in_chunk(const struct reading_of_stack *reading, uint64_t address)
 {
-    size_t bytes = reading->process->layout.frame_bytes;
-    const char *frame = stack_memory_frame(&reading->memory, &reading->process->layout, address);
-    if (frame || bytes > FRAME_BYTES_AT_MOST)
-        return frame;
-    beside_add_frame(&reading->beside, address, bytes);
-    frame = stack_memory_beside(&reading->memory, address, bytes);
-    if (frame)
-        return frame;
-    return remote_read(reading->process->reached, address, into, bytes) ? into : NULL;
+    return stack_memory_frame(&reading->memory, &reading->process->layout, address) != NULL;
 }
 
-static uint8_t owner_of(const struct reading_of_stack *reading, const char *frame)
+/* The frame at the address; NULL if it cannot be read. */
+static const char *frame_at(const struct reading_of_stack *reading, uint64_t address, char into[FRAME_BYTES_AT_MOST])
+{
+    const char *frame = stack_memory_frame(&reading->memory, &reading->process->layout, address);
+    return frame ? frame : frame_elsewhere(reading->process, &reading->memory, reading->copy, address, into);
+}
+
+/* Whether it stands for C code. */
+static bool is_of_c(const struct reading_of_stack *reading, uint64_t address, const char *frame)
+{
+    bool is_now = frame_owner_of(&reading->process->layout, frame) >= reading->process->layout.frame_no_code;
+    return is_now || beside_around(&reading->memory.beside, address);
+}
+
+/* The next time a frame that is elsewhere is read with the others, and so is the one that has resumed it. */
+static void note_beside(struct reading_of_stack *reading, uint64_t address, const char *frame, uint64_t around)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
-    return layout->frame_owner < layout->frame_bytes ? (uint8_t)frame[layout->frame_owner] : 0;
+    struct beside_piece piece = {
+        .address = address,
+        .bytes = layout->frame_bytes,
+        .around = frame && is_of_c(reading, address, frame) ? around : 0,
+        .of_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator,
+    };
+    beside_add_frame(&reading->beside, piece);
 }
 
 static void keep_frame(struct reading_of_stack *reading, uint64_t address, const char *frame)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
     size_t bytes = layout->frame_bytes;
-    uint8_t owner = owner_of(reading, frame);
     uint64_t code = frame_code_of(layout, frame);
     bool has_ended = !code && reading->count == 0; /* meanwhile: its caller continues */
-    if (owner >= layout->frame_no_code || has_ended)
+    if (has_ended || is_of_c(reading, address, frame))
         return;
     reading->frames[reading->count++] = (struct read_frame){
         .address = address,
-        .is_of_generator = owner == layout->frame_of_generator,
+        .is_of_generator = frame_owner_of(layout, frame) == layout->frame_of_generator,
         .code = code,
         .place = word_at(frame, bytes, layout->frame_place),
     };
 }
 
 /* The frames from that at the address outward; false if one of them cannot be read. */
-static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
+static bool follow_frames(struct reading_of_stack *reading, uint64_t address, enum copy copy)
 {
+    const struct interpreter_layout *layout = &reading->process->layout;
     char one[FRAME_BYTES_AT_MOST];
+    bool was_elsewhere = false;
+    reading->copy = copy;
     reading->count = reading->beside.count = reading->beside.frames = 0;
     reading->cut = false;
     for (unsigned steps = 0; address; steps++) {
@@ -76,9 +90,14 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address)
         const char *frame = frame_at(reading, address, one);
         if (!frame)
             return false;
+        uint64_t around = frame_around(reading->process, &reading->memory, address, frame);
+        bool is_elsewhere = !is_in_chunk(reading, address);
+        if (is_elsewhere || was_elsewhere)
+            note_beside(reading, address, frame, around);
         keep_frame(reading, address, frame);
-        address = word_at(frame, reading->process->layout.frame_bytes, reading->process->layout.frame_previous);
-        if (!address && owner_of(reading, frame) == reading->process->layout.frame_of_generator)
+        was_elsewhere = is_elsewhere;
+        address = around;
+        if (!address && frame_owner_of(layout, frame) == layout->frame_of_generator)
             return false; /* it was suspended meanwhile: while it runs, somebody runs it */
     }
     return true;
@@ -120,61 +139,52 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
     return true;
 }
 
-/* From where in the memory the outermost frame that is not in it was called, or 0. */
-static uint64_t called_from(const struct reading_of_stack *reading)
+/* If a generator around the innermost frame has ended since, it is as it was before. */
+static bool follow(struct reading_of_stack *reading, uint64_t address)
 {
-    const struct interpreter_layout *layout = &reading->process->layout;
-    unsigned index = 0;
-    while (index < reading->count && !stack_memory_frame(&reading->memory, layout, reading->frames[index].address))
-        index++;
-    return index < reading->count ? reading->frames[index].address : 0;
+    return follow_frames(reading, address, COPY_AFTER) || follow_frames(reading, address, COPY_BEFORE);
 }
 
-static bool is_elsewhere(const struct reading_of_stack *reading, uint64_t address)
-{
-    return address && !stack_memory_frame(&reading->memory, &reading->process->layout, address);
-}
-
-/* The frames from that of a generator, which is elsewhere, if it ran when the memory was read. */
-static bool follow_generator(struct reading_of_stack *reading, struct innermost innermost, uint64_t address)
+static bool follow_what_ran(struct reading_of_stack *reading, struct innermost innermost)
 {
     const struct stack_memory *memory = &reading->memory;
-    if (!is_elsewhere(reading, address) || !follow_frames(reading, address))
-        return false;
-    uint64_t from = called_from(reading);
-    bool is_generator = reading->count && reading->frames[0].is_of_generator;
-    return is_generator && (innermost.is_open ? from == innermost.address : !memory->is_late);
+    struct running_generators generators = generators_within(reading->process, memory, innermost);
+    reading->is_mixed = generators.are_unknown;
+    if (generators.are_unknown || generators.innermost)
+        return generators.innermost && follow_frames(reading, generators.innermost, generators.copy);
+    if (innermost.address || memory->is_late)
+        return innermost.address && follow(reading, innermost.address);
+    return follow(reading, memory->innermost) || (memory->innermost_after && follow(reading, memory->innermost_after));
 }
 
-/* The same for the generators of the last samples. */
-static bool follow_generator_beside(struct reading_of_stack *reading, struct innermost innermost)
+/* A generator that was not read in time is read in time the next time, and so are those around it, as far as they are known. */
+static void note_generators(struct reading_of_stack *reading, uint64_t address)
 {
-    const struct beside *beside = &reading->memory.beside;
-    unsigned index = 0;
-    while (index < beside->frames && !follow_generator(reading, innermost, beside->address[index]))
-        index++;
-    return index < beside->frames;
+    const struct stack_memory *memory = &reading->memory;
+    size_t bytes = reading->process->layout.frame_bytes;
+    for (unsigned steps = 0; steps < FRAMES_KEPT && address && !is_in_chunk(reading, address); steps++) {
+        const char *before = stack_memory_before(memory, address);
+        const char *frame = before ? before : stack_memory_beside(memory, address, bytes);
+        uint64_t around = frame ? frame_around(reading->process, memory, address, frame) : 0;
+        note_beside(reading, address, frame, around);
+        address = around;
+    }
 }
 
 static bool read_frames(struct reading_of_stack *reading, struct sampled_thread *thread)
 {
     struct sampled_process *process = reading->process;
+    const struct stack_memory *memory = &reading->memory;
+    reading->count = reading->beside.count = reading->beside.frames = 0;
     if (!stack_memory_read(process->reached, &process->layout, thread->address, &thread->stack, &reading->memory))
         return false;
-    uint64_t before = reading->memory.innermost, after = reading->memory.innermost_after;
-    bool is_late = reading->memory.is_late;
-    struct innermost innermost = innermost_frame(process, &reading->memory, &thread->last_frames);
-    if (!before && !innermost.is_open)
-        return !is_late && follow_frames(reading, before);
-    if (follow_generator(reading, innermost, before) || follow_generator(reading, innermost, after) ||
-        follow_generator_beside(reading, innermost))
-        return true;
-    reading->is_mixed = !is_late && (is_elsewhere(reading, before) || is_elsewhere(reading, after));
-    if (reading->is_mixed)
-        return false;
-    if (innermost.address || is_late)
-        return innermost.address && follow_frames(reading, innermost.address);
-    return follow_frames(reading, before) || (after && follow_frames(reading, after));
+    struct innermost innermost = innermost_frame(process, memory, &thread->last_frames);
+    if (!memory->innermost && !innermost.is_open)
+        return !memory->is_late;
+    bool is_read = follow_what_ran(reading, innermost);
+    note_generators(reading, memory->innermost);
+    note_generators(reading, memory->innermost_after);
+    return is_read;
 }
 
 /* The number of the stack of frames that were read; false if one of them is of no code: then they belong to several instants. */
@@ -229,7 +239,7 @@ static uint64_t mark_of(const struct reading_of_stack *reading)
 
 static bool is_innermost_beside(const struct reading_of_stack *reading)
 {
-    return reading->count && reading->beside.frames && reading->beside.address[0] == reading->frames[0].address;
+    return reading->count && reading->beside.frames && reading->beside.piece[0].address == reading->frames[0].address;
 }
 
 static void keep_addresses(const struct reading_of_stack *reading, struct last_frames *last)
@@ -248,7 +258,6 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     struct found_stack found = {0};
     bool is_read = false;
     reading.process = process;
-    reading.count = reading.beside.count = reading.beside.frames = 0;
     reading.is_mixed = false;
     for (int tries = 0; !is_read && !reading.is_mixed && tries < TRIES; tries++)
         is_read = read_frames(&reading, thread);

@@ -69,13 +69,29 @@ static bool find_name_by_program(struct sampled_process *process, uint64_t state
            find_name(process, task, coroutine, number);
 }
 
-bool find_task_name(struct sampled_process *process, uint64_t state, uint32_t greenlet, const struct found_stack *stack,
-                    uint32_t *number)
+enum { NAMES_AT_MOST = 1 << 16 };
+
+/* What it was called when it was found the last time, or 0. Another one of the same function may have its address by now. */
+static void keep_name(struct numbers *names, uint64_t key, uint32_t number)
 {
-    *number = greenlet ? stack->outermost_function : 0;
+    if (numbers_find(names, key) == number)
+        return;
+    if (names->used >= NAMES_AT_MOST)
+        numbers_clear(names);
+    numbers_keep(names, key, number);
+}
+
+uint32_t task_name(struct sampled_process *process, uint64_t state, uint32_t greenlet, const struct found_stack *stack)
+{
+    uint64_t key = key_of(stack->coroutine, stack->coroutine_function);
+    uint32_t number;
     if (!stack->coroutine)
-        return true;
-    bool is_found = find_name_by_program(process, state, stack->coroutine, number);
-    *number = is_found && *number ? *number : stack->coroutine_function;
-    return is_found;
+        return greenlet ? stack->outermost_function : 0;
+    if (!find_name_by_program(process, state, stack->coroutine, &number)) {
+        uint32_t known = numbers_find(&process->task_names, key);
+        return known ? known : stack->coroutine_function;
+    }
+    number = number ? number : stack->coroutine_function;
+    keep_name(&process->task_names, key, number);
+    return number;
 }

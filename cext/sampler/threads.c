@@ -126,14 +126,10 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
 static uint64_t find_code(struct sampled_process *process, struct sampled_thread *thread, const struct call_in_progress *call,
                           struct sample *sample)
 {
-    struct found_stack stack = {0};
-    bool is_settled = false;
     if (!has_interpreter(process))
         return WITHOUT_PYTHON;
-    for (int tries = 0; !is_settled && tries < TRIES; tries++) {
-        stack = stack_of(process, thread);
-        is_settled = find_task_name(process, thread->address, call->greenlet, &stack, &sample->task);
-    }
+    struct found_stack stack = stack_of(process, thread);
+    sample->task = task_name(process, thread->address, call->greenlet, &stack);
     sample->stack = stack.number;
     thread->waiting = (struct waiting){stack.torn ? 0 : call->lock_wait, stack.number, sample->task, stack.mark};
     return stack.mark;

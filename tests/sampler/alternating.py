@@ -1,12 +1,12 @@
-"""Two functions take turns, one directly, one through another; prints their shares by themselves, in percent.
+"""Two functions take turns, the first called in one of several ways; prints the share of CPU time of each, by itself.
 
-Usage: alternating.py MICROSECONDS SECONDS: how long a call of the first takes; the second takes three times as long.
+Usage: alternating.py MICROSECONDS SECONDS [WAY]: how long a call of the first takes; the second takes three times as
+long, and is called through another function. What a call costs that has nothing to do is left out.
 """
 
 import json
 import sys
 import time
-from statistics import median
 
 
 def first(numbers):
@@ -27,6 +27,91 @@ def around(numbers):
     return second(numbers)
 
 
+def by_c(numbers):
+    return max((numbers,), key=first)
+
+
+class Generators:
+    """The same as a generator, a new one for each call."""
+
+    @staticmethod
+    def first(numbers):
+        total = 0
+        for number in numbers:
+            total += number
+        yield total
+
+    @classmethod
+    def by_loop(cls, numbers):
+        for _ in cls.first(numbers):
+            pass
+
+    @classmethod
+    def by_c(cls, numbers):
+        return sum(cls.first(numbers))
+
+    @classmethod
+    def delegating(cls, numbers):
+        yield from cls.first(numbers)
+
+    @classmethod
+    def by_another(cls, numbers):
+        for _ in cls.delegating(numbers):
+            pass
+
+
+class Endless:
+    """The same as one generator for all calls."""
+
+    def __init__(self):
+        self.numbers = range(100)
+        self.running = self.first()
+
+    def first(self):
+        while True:
+            total = 0
+            for number in self.numbers:
+                total += number
+            yield total
+
+    def resume(self, numbers):
+        self.numbers = numbers
+        return next(self.running)
+
+
+class Coroutines:
+    """The same as a coroutine that another one awaits."""
+
+    @staticmethod
+    async def first(numbers):
+        total = 0
+        for number in numbers:
+            total += number
+        return total
+
+    @classmethod
+    async def awaiting(cls, numbers):
+        return await cls.first(numbers)
+
+    @classmethod
+    def run(cls, numbers):
+        try:
+            cls.awaiting(numbers).send(None)
+        except StopIteration as end:
+            return end.value
+
+
+WAYS = {
+    "direct": first,
+    "by_c": by_c,
+    "by_loop": Generators.by_loop,
+    "sum": Generators.by_c,
+    "by_another": Generators.by_another,
+    "resume": Endless().resume,
+    "await": Coroutines.run,
+}
+
+
 def cpu_s(function, numbers, calls):
     """The CPU time of so many calls."""
     began = time.thread_time()
@@ -36,57 +121,50 @@ def cpu_s(function, numbers, calls):
 
 
 class Timed:
-    """A function, and the CPU time that it has used in calls that were measured."""
+    """A function, and what calls of it took: with numbers, and without any."""
 
-    def __init__(self, function):
+    def __init__(self, function, wanted_s):
         self.function = function
-        self.measured_s = []
-        self.all_s = 0.0
+        self.numbers = range(100)
+        self.full_s, self.empty_s = [], []
+        self.calls = 10
+        for _ in range(6):  # the function is specialised by then, and the processor at its speed
+            self.calls = int(0.02 / wanted_s)
+            self.measure()
+            net_s = self.full_s[-1] - self.empty_s[-1]
+            self.numbers = range(max(round(len(self.numbers) * wanted_s / net_s), 1))
+        self.full_s.clear()
+        self.empty_s.clear()
 
-    def measure(self, numbers, calls):
-        """Call it; the CPU time of a call."""
-        spent_s = cpu_s(self.function, numbers, calls)
-        self.measured_s.append(spent_s / calls)
-        self.all_s += spent_s
-        return self.measured_s[-1]
+    def measure(self):
+        """Call it many times each way."""
+        self.full_s.append(cpu_s(self.function, self.numbers, self.calls) / self.calls)
+        self.empty_s.append(cpu_s(self.function, range(0), self.calls) / self.calls)
 
-    def in_all_s(self, calls):
-        """With so many more calls, which take as long as those of the median."""
-        return self.all_s + calls * median(self.measured_s)
-
-
-def numbers_for(timed, wanted_s):
-    """As many as take so long; the function is specialised by then, and the processor at its speed."""
-    some = range(100)
-    for _ in range(5):
-        taken_s = timed.measure(some, int(0.05 / wanted_s))
-        some = range(max(round(len(some) * wanted_s / taken_s), 1))
-    timed.measured_s.clear()
-    return some
+    def net_s(self):
+        """What calls with numbers took more."""
+        return sum(self.full_s) - sum(self.empty_s)
 
 
-def take_turns(some, more, seconds):
-    """Call the two in turns for so long; how often."""
-    calls, end = 0, time.thread_time() + seconds
+def take_turns(call, some, more, seconds):
+    """Call the two in turns for so long."""
+    end = time.thread_time() + seconds
     while time.thread_time() < end:
         for _ in range(200):
-            first(some)
+            call(some)
             around(more)
-        calls += 200
-    return calls
 
 
 def main():
     wanted_s, seconds = float(sys.argv[1]) / 1e6, float(sys.argv[2])
-    one, other = Timed(first), Timed(around)
-    some = numbers_for(one, wanted_s)
-    more = range(3 * len(some))
-    for _ in range(9):  # in turns: the machine may be slower for a while
-        one.measure(some, int(0.1 / wanted_s))
-        other.measure(more, int(0.1 / wanted_s) // 3)
-    calls = take_turns(some, more, seconds)
-    spent = {name: each.in_all_s(calls) for name, each in (("first", one), ("second", other))}
-    print(json.dumps(spent))
+    call = WAYS[sys.argv[3] if sys.argv[3:] else "direct"]
+    one, other = Timed(call, wanted_s), Timed(around, 3 * wanted_s)
+    for _ in range(20):
+        one.measure()
+        other.measure()
+        take_turns(call, one.numbers, other.numbers, seconds / 20)
+    both_s = sum(one.full_s) + sum(other.full_s)
+    print(json.dumps({"first": one.net_s() / both_s, "second": other.net_s() / both_s}))
 
 
 main()

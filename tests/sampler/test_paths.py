@@ -1,7 +1,7 @@
 """Functions of a sampled stack called each other, also in calls of microseconds.
 
 Some seconds on a quiet machine: `tox -e truth`. The program keeps running while its frames are read, so a few stacks
-mix two instants. Where reading takes longer than a call, 30 % were not readable; the bound is a third.
+mix two instants, and others cannot be read.
 """
 
 from collections import Counter
@@ -122,4 +122,4 @@ def test_each_function_of_a_stack_was_called_from_the_one_around_it(record):
     print(found.total(), sum(mixed.values()), found[()])
     assert {"direct", "Thing.value", "numbers", "recursive", "step"} < functions <= set(CALLS)
     assert sum(mixed.values()) <= 0.05 * found.total(), mixed
-    assert found[()] <= found.total() / 3
+    assert found[()] <= found.total() / 5

@@ -1,0 +1,27 @@
+/* Which generators and coroutines a thread ran while the memory of its frames was read. They keep their frames elsewhere, and these
+   are read shortly before that memory and shortly after. */
+#pragma once
+
+#include "sampler/innermost.h"
+
+/* Copies of frames that are elsewhere. */
+enum copy { COPY_BEFORE, COPY_AFTER };
+
+/* The frame at the address, in that copy, or else as it is now; NULL if it cannot be read. */
+const char *frame_elsewhere(const struct sampled_process *process, const struct stack_memory *memory, enum copy copy,
+                            uint64_t address, char into[FRAME_BYTES_AT_MOST]);
+
+uint8_t frame_owner_of(const struct interpreter_layout *layout, const char *frame);
+
+/* The frame around the one at the address. That of C code is overwritten as soon as it ends: then as it was in the last samples. */
+uint64_t frame_around(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address,
+                      const char *frame);
+
+/* The frame of the innermost one that ran, or 0, and where to read it. */
+struct running_generators {
+    uint64_t innermost;
+    enum copy copy;
+    bool are_unknown; /* one may have run which was not read in time */
+};
+struct running_generators generators_within(struct sampled_process *process, const struct stack_memory *memory,
+                                            struct innermost innermost);

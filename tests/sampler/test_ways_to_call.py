@@ -1,0 +1,47 @@
+"""Functions that C code calls, generators and coroutines have their share of CPU time, also in calls of microseconds.
+
+Some minutes on a quiet machine: `tox -e truth`.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from interpose.experiments.metadata import names
+from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.sampled import Sampled
+
+pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.alone]
+
+PROGRAM = Path(__file__).with_name("alternating.py")
+WAYS = ("direct", "by_c", "by_loop", "sum", "by_another", "resume", "await")
+SECONDS = 8
+
+
+def samples_by_function(process) -> Counter[str]:
+    """The innermost functions, without their classes, of samples where they take turns; "" if not readable."""
+    sampled, found = Sampled(process), Counter[str]()
+    for each in sampled.samples():
+        functions = [site.function for site in sampled.frames(each.stack) if site.own]
+        if not functions or "take_turns" in functions:
+            found[functions[0].rpartition(".")[2] if functions else ""] += each.samples
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("call_us", "points", "unreadable"), [(5, 8.0, 0.05), (20, 5.0, 0.03)])
+def test_whatever_is_called_has_its_share(tmp_path, own_environment, way, call_us, points, unreadable):
+    run = [sys.executable, "-m", "interpose", "run", "--profile", "250", str(PROGRAM), str(call_us), str(SECONDS), way]
+    done = subprocess.run(run, cwd=tmp_path, env=own_environment, capture_output=True, text=True, check=True)
+
+    truth = json.loads(done.stdout)
+    found = samples_by_function(Experiment(names.newest(str(tmp_path))).founder)
+    readable = found.total() - found[""]
+    off = {name: round(100 * (found[name] / readable - share), 1) for name, share in truth.items()}
+    print(way, call_us, off, f"not readable {found[''] / found.total():.1%}")
+    assert max(map(abs, off.values())) <= points, off
+    assert found[""] <= unreadable * found.total()
