@@ -55,9 +55,10 @@ static struct beside_piece older(struct beside_piece frame)
 
 void beside_keep(struct beside *last, const struct beside *now)
 {
-    struct beside kept = {.has_innermost = last->has_innermost || now->has_innermost};
+    struct beside kept = {.count = 0};
     if (last->has_innermost && !now->has_innermost)
         keep_frame(&kept, older(last->piece[0]));
+    kept.has_innermost = now->has_innermost || kept.count;
     for (unsigned index = 0; index < now->frames; index++)
         keep_frame(&kept, now->piece[index]);
     for (unsigned index = 0; index < last->frames && kept.count < FRAMES_KEPT; index++)

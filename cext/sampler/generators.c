@@ -2,16 +2,23 @@
 
 /* A generator runs if its state says so, and its frame notes the one around it. While the memory is read, a generator of
    microseconds begins or ends: it may have run before and not after, or the other way round. Then the frame that resumed it tells.
-   If that is no longer at the same instruction, it has gone on itself. If it is, and if samples have shown that the instruction does
-   nothing but resume generators, one ran. C code that also works by itself, as `executemany` does, is at the same instruction all
-   the time: then what was read before counts, which is wrong as often one way as the other. */
-
-enum { FRAMES_AT_MOST = 128 };
+   If that is no longer at the same instruction, it has gone on itself. If it is, and if samples have shown that the instruction
+   does nothing but resume generators, one ran. C code that also works by itself, as `executemany` does, is at the same instruction
+   all the time: then what was read before counts, which is wrong as often one way as the other. */
 
 /* Frames that are elsewhere, and the one that resumed the outermost of them. */
 struct branch {
     uint64_t innermost, root;
     unsigned count; /* 0: there is none */
+};
+
+/* What was read, and which of what is beside the frames has been passed on the way outward. */
+struct search {
+    const struct sampled_process *process;
+    const struct stack_memory *memory;
+    struct innermost innermost;
+    enum copy copy;
+    bool is_passed[BESIDE_AT_MOST];
 };
 
 uint8_t frame_owner_of(const struct interpreter_layout *layout, const char *frame)
@@ -63,52 +70,78 @@ static bool has_paused(const struct sampled_process *process, const struct stack
     return state && (uint8_t)*state != (uint8_t)process->layout.coroutine_runs;
 }
 
-/* From the frame of a generator that runs, outward. */
-static struct branch branch_from(const struct sampled_process *process, const struct stack_memory *memory, enum copy copy,
-                                 uint64_t address)
+static bool has_passed(struct search *search, uint64_t address)
 {
-    const struct interpreter_layout *layout = &process->layout;
-    struct branch branch = {.innermost = address};
-    char one[FRAME_BYTES_AT_MOST];
-    while (is_elsewhere(process, memory, address)) {
-        const char *frame = frame_elsewhere(process, memory, copy, address, one);
-        bool is_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
-        if (!frame || branch.count++ == FRAMES_AT_MOST)
-            return (struct branch){0};
-        if (is_generator ? has_paused(process, memory, copy, address) : branch.count == 1)
-            return (struct branch){0};
-        address = frame_around(process, memory, address, frame);
-    }
-    branch.root = address;
-    return address && is_at_same(process, memory, copy, address) ? branch : (struct branch){0};
+    const struct beside *beside = &search->memory->beside;
+    unsigned index = 0;
+    while (index < beside->frames && beside->piece[index].address != address)
+        index++;
+    if (index < beside->frames)
+        search->is_passed[index] = true;
+    return index < beside->frames;
 }
 
-/* Of two, the one with more frames. If the innermost frame may have ended, another one has resumed the generator. */
-static struct branch longer(struct branch one, struct branch other, struct innermost innermost)
+/* From the frame of a generator that runs, outward. One that was not read with the others is mostly far outside, where nothing
+   changes: it is not looked at, and the innermost frame is taken for the one that has resumed all of them. */
+static struct branch branch_from(struct search *search, uint64_t address)
 {
-    bool fits = other.count && (!innermost.is_open || other.root == innermost.address);
+    const struct interpreter_layout *layout = &search->process->layout;
+    struct branch none = {0}, branch = {.innermost = address};
+    char one[FRAME_BYTES_AT_MOST];
+    while (is_elsewhere(search->process, search->memory, address)) {
+        if (!has_passed(search, address) && branch.count)
+            break;
+        const char *frame = frame_elsewhere(search->process, search->memory, search->copy, address, one);
+        bool is_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
+        if (!frame || branch.count++ == BESIDE_AT_MOST)
+            return none;
+        if (is_generator ? has_paused(search->process, search->memory, search->copy, address) : branch.count == 1)
+            return none;
+        address = frame_around(search->process, search->memory, address, frame);
+    }
+    if (!address)
+        return none;
+    branch.root = is_elsewhere(search->process, search->memory, address) ? search->innermost.address : address;
+    return is_at_same(search->process, search->memory, search->copy, branch.root) ? branch : none;
+}
+
+/* The longer one of two. If the innermost frame may have ended, another one has resumed the generator. */
+static struct branch longer(const struct search *search, struct branch one, struct branch other)
+{
+    bool fits = other.count && (!search->innermost.is_open || other.root == search->innermost.address);
     return fits && other.count > one.count ? other : one;
+}
+
+/* The innermost frame by the interpreter's note, if that runs; else the one around which most of the others are. */
+static struct branch longest_of_known(struct search *search, struct branch found)
+{
+    const struct beside *beside = &search->memory->beside;
+    for (unsigned index = 0; index < beside->frames; index++) {
+        bool is_read = search->copy == COPY_AFTER || stack_memory_before(search->memory, beside->piece[index].address);
+        if (is_read && !search->is_passed[index])
+            found = longer(search, found, branch_from(search, beside->piece[index].address));
+    }
+    return found;
 }
 
 static struct branch find_before(const struct sampled_process *process, const struct stack_memory *memory,
                                  struct innermost innermost)
 {
+    struct search search = {.process = process, .memory = memory, .innermost = innermost, .copy = COPY_BEFORE};
     struct branch found = {0};
-    for (unsigned index = 0; index < memory->beside.frames; index++)
-        if (stack_memory_before(memory, memory->beside.piece[index].address))
-            found = longer(found, branch_from(process, memory, COPY_BEFORE, memory->beside.piece[index].address), innermost);
-    return found;
+    if (stack_memory_before(memory, memory->innermost))
+        found = longer(&search, found, branch_from(&search, memory->innermost));
+    return found.count ? found : longest_of_known(&search, found);
 }
 
 static struct branch find_after(const struct sampled_process *process, const struct stack_memory *memory,
                                 struct innermost innermost)
 {
-    struct branch found = branch_from(process, memory, COPY_AFTER, memory->innermost_after);
-    found = longer((struct branch){0}, found, innermost);
-    found = longer(found, branch_from(process, memory, COPY_AFTER, memory->innermost), innermost);
-    for (unsigned index = 0; index < memory->beside.frames; index++)
-        found = longer(found, branch_from(process, memory, COPY_AFTER, memory->beside.piece[index].address), innermost);
-    return found;
+    struct search search = {.process = process, .memory = memory, .innermost = innermost, .copy = COPY_AFTER};
+    struct branch found = longer(&search, (struct branch){0}, branch_from(&search, memory->innermost_after));
+    if (!found.count && memory->innermost != memory->innermost_after)
+        found = longer(&search, found, branch_from(&search, memory->innermost));
+    return found.count ? found : longest_of_known(&search, found);
 }
 
 /* Whether a generator that was not read then was the innermost one, and one that ran was not. */
@@ -128,15 +161,6 @@ static struct running_generators in_branch(struct branch branch, enum copy copy)
     return (struct running_generators){.innermost = branch.innermost, .copy = copy};
 }
 
-/* Whether the frame around it has called it: it may be about to end. */
-static bool has_been_called(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
-{
-    const struct interpreter_layout *layout = &process->layout;
-    const char *frame = stack_memory_frame(memory, layout, address);
-    const char *around = stack_memory_frame(memory, layout, word_at(frame, layout->frame_bytes, layout->frame_previous));
-    return around && (!layout->frame_depth || half_word_at(around, layout->frame_bytes, layout->frame_depth) != UINT32_MAX);
-}
-
 /* What ran within the frame that is the root of these branches, or could be. */
 static struct running_generators generators_at(struct sampled_process *process, const struct stack_memory *memory,
                                                struct innermost root, struct branch before, struct branch after)
@@ -153,7 +177,7 @@ static struct running_generators generators_at(struct sampled_process *process, 
         return in_branch(before, COPY_BEFORE);
     if (after.count)
         return sort == RESUMES_ONLY || !root.is_open ? in_branch(after, COPY_AFTER) : none;
-    if (!root.is_open && sort != RESUMES_NOTHING && resumption_is_known(resumptions, key))
+    if (!root.is_open && sort == RESUMES_ONLY)
         return unknown;
     if (is_alone)
         resumption_note_alone(resumptions, key);
@@ -166,15 +190,12 @@ struct running_generators generators_within(struct sampled_process *process, con
 {
     struct running_generators unknown = {.are_unknown = true};
     struct branch before = find_before(process, memory, innermost), after = find_after(process, memory, innermost);
-    bool was_innermost = is_unknown_before(process, memory) && after.innermost == memory->innermost;
-    if (!before.count && was_innermost)
-        before = after;
+    if (is_unknown_before(process, memory))
+        before = after.innermost == memory->innermost ? after : (struct branch){0};
     struct branch any = before.count ? before : after;
     bool is_innermost = !any.count || any.root == innermost.address;
     struct innermost root = is_innermost ? innermost : (struct innermost){.address = any.root};
     if (!root.address)
         return is_unknown_before(process, memory) || is_unknown_after(process, memory) ? unknown : (struct running_generators){0};
-    if (!any.count && !innermost.is_open && !has_been_called(process, memory, root.address))
-        return unknown;
     return generators_at(process, memory, root, before, after);
 }

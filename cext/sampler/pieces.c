@@ -9,8 +9,11 @@ void pieces_begin(struct pieces *pieces)
 
 void pieces_add(struct pieces *pieces, uint64_t address, void *into, size_t bytes)
 {
-    if (pieces->count < WANTED_AT_MOST)
+    bool is_possible = address && bytes <= UINT64_MAX - address;
+    if (is_possible && pieces->count < WANTED_AT_MOST)
         pieces->wanted[pieces->count++] = (struct remote_piece){address, into, bytes};
+    else
+        memset(into, 0, bytes);
 }
 
 /* Move the wanted piece to the place, before those that are there. */

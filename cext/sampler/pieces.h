@@ -15,7 +15,7 @@ struct pieces {
 
 void pieces_begin(struct pieces *pieces);
 
-/* Into the open group; what there is no room for is not read. */
+/* Into the open group. What lies outside of any memory, or has no room, is not read: it is all zero. */
 void pieces_add(struct pieces *pieces, uint64_t address, void *into, size_t bytes);
 
 /* Close the open group: what is added from now on is read later. Returns how many pieces the call has so far. */

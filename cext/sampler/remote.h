@@ -14,7 +14,7 @@ struct remote_piece {
     size_t bytes;
 };
 
-enum { PIECES_AT_MOST = 32 };
+enum { PIECES_AT_MOST = 48 };
 
 /* Read all of it; false if that cannot be read whole. */
 bool remote_read(pid_t process, uint64_t address, void *into, size_t bytes);

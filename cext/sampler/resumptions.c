@@ -16,12 +16,6 @@ enum resumption_sort resumption_sort_of(const struct resumptions *resumptions, u
     return known->alone * SELDOM < known->resumed ? RESUMES_ONLY : RESUMES_AND_WORKS;
 }
 
-bool resumption_is_known(const struct resumptions *resumptions, uint64_t key)
-{
-    const struct resumption *known = &resumptions->known[key % RESUMPTIONS_AT_MOST];
-    return known->key == key && known->resumed > 0;
-}
-
 /* Another instruction with the same place in the table is forgotten. */
 static struct resumption *find(struct resumptions *resumptions, uint64_t key)
 {

@@ -2,7 +2,6 @@
    one. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { RESUMPTIONS_AT_MOST = 256 };
@@ -23,9 +22,5 @@ enum resumption_sort { RESUMES_NOTHING, RESUMES_ONLY, RESUMES_AND_WORKS };
 
 /* `key` is that of the code object and the place of the instruction. */
 enum resumption_sort resumption_sort_of(const struct resumptions *resumptions, uint64_t key);
-
-/* Whether a generator was ever seen to be resumed there. */
-bool resumption_is_known(const struct resumptions *resumptions, uint64_t key);
-
 void resumption_note_generator(struct resumptions *resumptions, uint64_t key);
 void resumption_note_alone(struct resumptions *resumptions, uint64_t key);

@@ -7,7 +7,7 @@ enum {
     MORE_BYTES = 1024, /* frames may have been added since it was read last */
     STEPS_KEPT_FOR = 16, /* samples */
 };
-_Static_assert(3 + 2 * STEPS_AT_MOST + FRAMES_KEPT + BESIDE_AT_MOST <= PIECES_AT_MOST,
+_Static_assert(3 + 2 * STEPS_AT_MOST + 3 * FRAMES_KEPT + BESIDE_AT_MOST <= PIECES_AT_MOST,
                "the stack and what is beside it are read by one call, even if nothing is close to anything else");
 
 static uint64_t of_state(const struct stack_memory *memory, const struct interpreter_layout *layout, uint64_t offset)

@@ -53,8 +53,8 @@ static void note_beside(struct reading_of_stack *reading, uint64_t address, cons
     struct beside_piece piece = {
         .address = address,
         .bytes = layout->frame_bytes,
-        .around = frame && is_of_c(reading, address, frame) ? around : 0,
-        .of_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator,
+        .around = is_of_c(reading, address, frame) ? around : 0,
+        .of_generator = frame_owner_of(layout, frame) == layout->frame_of_generator,
     };
     beside_add_frame(&reading->beside, piece);
 }
@@ -161,13 +161,16 @@ static bool follow_what_ran(struct reading_of_stack *reading, struct innermost i
 static void note_generators(struct reading_of_stack *reading, uint64_t address)
 {
     const struct stack_memory *memory = &reading->memory;
-    size_t bytes = reading->process->layout.frame_bytes;
+    const struct interpreter_layout *layout = &reading->process->layout;
+    char one[FRAME_BYTES_AT_MOST];
     for (unsigned steps = 0; steps < FRAMES_KEPT && address && !is_in_chunk(reading, address); steps++) {
-        const char *before = stack_memory_before(memory, address);
-        const char *frame = before ? before : stack_memory_beside(memory, address, bytes);
-        uint64_t around = frame ? frame_around(reading->process, memory, address, frame) : 0;
+        const char *frame = frame_elsewhere(reading->process, memory, COPY_BEFORE, address, one);
+        bool is_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
+        if (!is_generator && !(frame && is_of_c(reading, address, frame)))
+            return; /* it has ended, and its memory is used for something else */
+        uint64_t around = frame_around(reading->process, memory, address, frame);
         note_beside(reading, address, frame, around);
-        address = around;
+        address = stack_memory_beside(memory, address, layout->frame_bytes) ? around : 0;
     }
 }
 
