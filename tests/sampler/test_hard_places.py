@@ -282,3 +282,51 @@ def test_a_child_whose_number_is_another_process_outside_is_not_sampled(interpos
     child = Experiment(str(tmp_path / "work" / "test.1.er")).processes[-1]
     assert child.log.pid == 1
     assert list(Sampled(child).samples()) == []
+
+
+FILLED_STACK = """
+import ctypes, sys, time
+library = ctypes.CDLL(sys.argv[1])
+def numbers():
+    while True: yield sum(range(3))
+endless = numbers()
+call = ctypes.CFUNCTYPE(None)(lambda: next(endless) and None)
+while time.thread_time() < 1.5: library.call_and_fill(call, 2000)
+print(library.call_and_fill.__name__)
+"""
+
+
+@pytest.mark.long
+def test_whatever_c_code_leaves_where_frames_were_is_not_taken_for_an_address(interpose, compiler, tmp_path):
+    source, library = Path(__file__).with_name("filled_stack.c"), tmp_path / "filled_stack.so"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    (tmp_path / "work" / "app.py").write_text(FILLED_STACK)
+
+    done = interpose("run", "--profile", "500", "app.py", str(library))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "call_and_fill\n", "")
+    sampled = Sampled(Experiment(str(tmp_path / "work" / "test.1.er")).founder)
+    assert sum(each.samples for each in sampled.samples()) > 100
+
+
+MANY_DEEP = """
+import time
+def numbers(depth):
+    if depth: yield from numbers(depth - 1)
+    while True: yield sum(range(20_000))
+endless = numbers(40)
+while time.thread_time() < 1.5: next(endless)
+"""
+
+
+@pytest.mark.long
+def test_generators_many_deep_are_read_whole(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text(MANY_DEEP)
+
+    assert interpose("run", "--profile", "250", "app.py").returncode == 0
+
+    sampled = Sampled(Experiment(str(tmp_path / "work" / "test.1.er")).founder)
+    depths = [[site.function for site in sampled.frames(each.stack)].count("numbers") for each in sampled.samples()]
+    counts = [each.samples for each in sampled.samples()]
+    whole = sum(count for count, depth in zip(counts, depths, strict=True) if depth == 41)
+    assert whole > 0.8 * sum(counts)
