@@ -112,7 +112,7 @@ static struct branch longer(const struct search *search, struct branch one, stru
     return fits && other.count > one.count ? other : one;
 }
 
-/* The innermost frame by the interpreter's note, if that runs; else the one around which most of the others are. */
+/* Of those that are beside the frames. */
 static struct branch longest_of_known(struct search *search, struct branch found)
 {
     const struct beside *beside = &search->memory->beside;
@@ -124,6 +124,7 @@ static struct branch longest_of_known(struct search *search, struct branch found
     return found;
 }
 
+/* By the interpreter's note of the innermost frame; else the longest one. */
 static struct branch find_before(const struct sampled_process *process, const struct stack_memory *memory,
                                  struct innermost innermost)
 {
@@ -144,7 +145,7 @@ static struct branch find_after(const struct sampled_process *process, const str
     return found.count ? found : longest_of_known(&search, found);
 }
 
-/* Whether a generator that was not read then was the innermost one, and one that ran was not. */
+/* Whether a generator was the innermost one that was not read then. */
 static bool is_unknown_before(const struct sampled_process *process, const struct stack_memory *memory)
 {
     return !memory->is_late && is_elsewhere(process, memory, memory->innermost) && !stack_memory_before(memory, memory->innermost);

@@ -23,7 +23,7 @@ struct reading_of_stack {
     unsigned count;
     bool cut;
     bool is_mixed;        /* a generator that was not read in time may have run */
-    enum copy copy;   /* of the frames of generators */
+    enum copy copy;       /* of the frames of generators */
     struct beside beside; /* what was needed */
 };
 
