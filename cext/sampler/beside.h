@@ -1,5 +1,4 @@
-/* What the stack of a thread needs from elsewhere than the memory of its frames. It is noted, so that the same call reads it the
-   next time. */
+/* Memory that a stack needs beyond the chunk of its frames. It is noted, so that the next sample reads everything in one call. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +26,8 @@ struct beside {
 void beside_add_frame(struct beside *beside, struct beside_piece frame);
 void beside_add(struct beside *beside, uint64_t address, size_t bytes);
 
-/* Also keep a few frames of the last times, as they may be there again. The innermost one comes first, as it changes most. */
+/* Also keep a few frames of the last times, as they may be there again. The innermost one comes first, so that it is read right
+   after the chunk. */
 void beside_keep(struct beside *last, const struct beside *now);
 
 bool beside_has_generator(const struct beside *beside);

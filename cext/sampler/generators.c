@@ -1,10 +1,10 @@
 #include "sampler/generators.h"
 
 /* A generator runs if its state says so, and its frame notes the one around it. While the memory is read, a generator of
-   microseconds begins or ends: it may have run before and not after, or the other way round. Then the frame that resumed it tells.
-   If that is no longer at the same instruction, it has gone on itself. If it is, and if samples have shown that the instruction
-   does nothing but resume generators, one ran. C code that also works by itself, as `executemany` does, is at the same instruction
-   all the time: then what was read before counts, which is wrong as often one way as the other. */
+   microseconds begins or ends: it may have run before and not after, or the other way round. Then the frame that resumed it
+   decides. If that frame has moved on to another instruction, no generator ran. Otherwise one that ran before counts. One that ran
+   only after counts if samples have shown that the instruction only resumes generators, or if the frame may have ended: C code that
+   also works by itself, as `executemany` does, is at the same instruction all the time. */
 
 /* Frames that are elsewhere, and the one that resumed the outermost of them. */
 struct branch {
@@ -12,7 +12,7 @@ struct branch {
     unsigned count; /* 0: there is none */
 };
 
-/* What was read, and which of what is beside the frames has been passed on the way outward. */
+/* What was read, and which frames of `beside` the search has already visited. */
 struct search {
     const struct sampled_process *process;
     const struct stack_memory *memory;
@@ -81,8 +81,8 @@ static bool has_passed(struct search *search, uint64_t address)
     return index < beside->frames;
 }
 
-/* From the frame of a generator that runs, outward. One that was not read with the others is mostly far outside, where nothing
-   changes: it is not looked at, and the innermost frame is taken for the one that has resumed all of them. */
+/* From the frame of a generator that runs, outward. Stop at a frame that was not read with the others: it is mostly far outside,
+   where nothing changes. Then assume that the innermost frame resumed them all. */
 static struct branch branch_from(struct search *search, uint64_t address)
 {
     const struct interpreter_layout *layout = &search->process->layout;
@@ -105,7 +105,7 @@ static struct branch branch_from(struct search *search, uint64_t address)
     return is_at_same(search->process, search->memory, search->copy, branch.root) ? branch : none;
 }
 
-/* The longer one of two. If the innermost frame may have ended, another one has resumed the generator. */
+/* The longer one of two. If the innermost frame may have ended, another frame may have resumed the generator. */
 static struct branch longer(const struct search *search, struct branch one, struct branch other)
 {
     bool fits = other.count && (!search->innermost.is_open || other.root == search->innermost.address);
@@ -145,7 +145,7 @@ static struct branch find_after(const struct sampled_process *process, const str
     return found.count ? found : longest_of_known(&search, found);
 }
 
-/* Whether a generator was the innermost one that was not read then. */
+/* Whether the innermost frame was elsewhere, and was not read in time. */
 static bool is_unknown_before(const struct sampled_process *process, const struct stack_memory *memory)
 {
     return !memory->is_late && is_elsewhere(process, memory, memory->innermost) && !stack_memory_before(memory, memory->innermost);

@@ -13,15 +13,15 @@ const char *frame_elsewhere(const struct sampled_process *process, const struct 
 
 uint8_t frame_owner_of(const struct interpreter_layout *layout, const char *frame);
 
-/* The frame around the one at the address. That of C code is overwritten as soon as it ends: then as it was in the last samples. */
+/* The frame around the one at the address. A frame on the C stack is overwritten once it ends; then what earlier samples noted. */
 uint64_t frame_around(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address,
                       const char *frame);
 
-/* The frame of the innermost one that ran, or 0, and where to read it. */
+/* The innermost running generator's frame (0: none), and which copy to read. */
 struct running_generators {
     uint64_t innermost;
     enum copy copy;
-    bool are_unknown; /* one may have run which was not read in time */
+    bool are_unknown; /* a generator may have run, but was not read in time */
 };
 struct running_generators generators_within(struct sampled_process *process, const struct stack_memory *memory,
                                             struct innermost innermost);

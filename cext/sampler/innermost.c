@@ -126,8 +126,8 @@ static uint64_t frame_after(struct sampled_process *process, const struct stack_
     return inner || !frame || !is_of_another(process, memory, frame) ? inner : frame_at_end(process, memory, address);
 }
 
-/* The innermost one that had not ended, of those that were called from that one on. If each has called the next, the innermost one:
-   it is about to end, or has called a generator. */
+/* From this frame inward, the innermost that had certainly not ended. If there is none, the innermost of all: it is about to end,
+   or has called a generator. */
 static uint64_t innermost_from(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
 {
     const struct interpreter_layout *layout = &process->layout;

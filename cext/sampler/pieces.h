@@ -15,12 +15,12 @@ struct pieces {
 
 void pieces_begin(struct pieces *pieces);
 
-/* Into the open group. What lies outside of any memory, or has no room, is not read: it is all zero. */
+/* Into the open group. A piece with an impossible address, or beyond WANTED_AT_MOST, is not read: it is filled with zeros. */
 void pieces_add(struct pieces *pieces, uint64_t address, void *into, size_t bytes);
 
 /* Close the open group: what is added from now on is read later. Returns how many pieces the call has so far. */
 unsigned pieces_close(struct pieces *pieces);
 
-/* Returns how many pieces of the call, from the first on, were read whole; what they hold is where it was wanted. With `is_urgent`
-   they are read in half the time from the first to the last; it takes longer as a whole, and slows down who changes them. */
+/* Returns how many pieces of the call, from the first on, were read whole; what they hold is where it was wanted. `is_urgent`
+   halves the time between the first and the last piece. The call takes longer, and slows down threads that write there. */
 unsigned pieces_read(pid_t process, struct pieces *pieces, bool is_urgent);

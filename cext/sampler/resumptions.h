@@ -6,7 +6,7 @@
 
 enum { RESUMPTIONS_AT_MOST = 256 };
 
-/* How many samples were in a generator that was resumed there, and how many in the instruction itself. */
+/* Samples that saw a generator resumed there both before and after, and samples that saw none. */
 struct resumption {
     uint64_t key;
     uint32_t resumed, alone;

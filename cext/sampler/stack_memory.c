@@ -28,8 +28,8 @@ static struct stack_place place_of(const struct stack_memory *memory, const stru
     return place;
 }
 
-/* The innermost frame of each step that is known, and which one the thread was in, before the frames were read and after. Where
-   there are no steps, the state tells before. */
+/* The innermost frame of each known step, before and after the frames were read; and what the state of the thread notes after. What
+   it noted before is in the state itself. */
 struct innermost_read {
     uint64_t before[STEPS_AT_MOST], after[STEPS_AT_MOST], state_after;
 };
@@ -50,7 +50,7 @@ static void add_states(struct pieces *pieces, const struct interpreter_layout *l
                    sizeof states[index]);
 }
 
-/* The innermost one last: it changes most. */
+/* The innermost one last, so that it is read right before the chunk. */
 static void add_frames_before(struct pieces *pieces, const struct interpreter_layout *layout, struct stack_memory *into)
 {
     for (unsigned index = into->beside.frames < FRAMES_KEPT ? into->beside.frames : FRAMES_KEPT; index > 0; index--)
@@ -120,7 +120,7 @@ static unsigned find_step(const struct steps *steps, uint64_t step)
     return index;
 }
 
-/* The step is the newest one now; one that the thread was not in for long is forgotten. */
+/* Put the step first; forget those that were not used for STEPS_KEPT_FOR samples. */
 static void keep_step(struct steps *steps, uint64_t step)
 {
     struct steps kept = {.address = {step}, .count = 1};

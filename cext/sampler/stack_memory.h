@@ -30,7 +30,7 @@ struct stack_place {
 
 struct stack_memory {
     char state[STATE_BYTES_AT_MOST];
-    uint64_t innermost, innermost_after; /* the address of the innermost frame before the frames were read, and after; 0: none */
+    uint64_t innermost, innermost_after; /* the innermost frame's address before the frames were read, and after; 0: unknown or none */
     bool is_late; /* both were read after the frames */
     uint64_t chunk_address;
     size_t chunk_bytes; /* 0: frames are read one by one */
@@ -38,7 +38,7 @@ struct stack_memory {
     char chunk[CHUNK_BYTES_AT_MOST];
     struct beside beside; /* what of that was read by the same call */
     char beside_memory[BESIDE_AT_MOST][BESIDE_BYTES_AT_MOST];
-    bool is_read_twice;   /* the frames of generators among them */
+    bool is_read_twice;   /* the first FRAMES_KEPT of these were also read before the chunk */
     char frames_before[FRAMES_KEPT][FRAME_BYTES_AT_MOST]; /* the first of them, as they were before the chunk was read */
     char states_before[FRAMES_KEPT], states[FRAMES_KEPT]; /* what their generators did, then and after */
 };
@@ -55,5 +55,5 @@ uint64_t frame_code_of(const struct interpreter_layout *layout, const char *fram
 const char *stack_memory_beside(const struct stack_memory *memory, uint64_t address, size_t bytes);
 const char *stack_memory_before(const struct stack_memory *memory, uint64_t address);
 
-/* What the generator did whose frame is at the address, 8 bits, before or after; or NULL. */
+/* The state (8 bits) of the generator that has this frame, before or after; or NULL. */
 const char *stack_memory_state(const struct stack_memory *memory, bool is_before, uint64_t address);

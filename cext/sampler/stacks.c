@@ -201,7 +201,8 @@ static bool name_frames(struct reading_of_stack *reading, uint32_t *number)
     }
     *number = 0;
     for (unsigned index = reading->count; index > 0; index--)
-        *number = sites[index - 1] == NO_SITE ? *number : tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
+        if (sites[index - 1] != NO_SITE)
+            *number = tables_stack(&reading->process->tables, sites[index - 1], *number, reading->cut && index == reading->count);
     return true;
 }
 

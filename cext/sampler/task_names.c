@@ -71,7 +71,7 @@ static bool find_name_by_program(struct sampled_process *process, uint64_t state
 
 enum { NAMES_AT_MOST = 1 << 16 };
 
-/* What it was called when it was found the last time, or 0. Another one of the same function may have its address by now. */
+/* Remember the name for later samples. A later coroutine of the same function may get this address. */
 static void keep_name(struct numbers *names, uint64_t key, uint32_t number)
 {
     if (numbers_find(names, key) == number)
