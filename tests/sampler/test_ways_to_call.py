@@ -33,7 +33,7 @@ def samples_by_function(process) -> Counter[str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("call_us", "points", "unreadable"), [(5, 6.0, 0.05), (20, 4.0, 0.03)])
+@pytest.mark.parametrize(("call_us", "points", "unreadable"), [(5, 8.0, 0.05), (20, 4.0, 0.03)])
 def test_whatever_is_called_has_its_share(tmp_path, own_environment, way, call_us, points, unreadable):
     run = [sys.executable, "-m", "interpose", "run", "--profile", "250", str(PROGRAM), str(call_us), str(SECONDS), way]
     done = subprocess.run(run, cwd=tmp_path, env=own_environment, capture_output=True, text=True, check=True)
