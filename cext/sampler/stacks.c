@@ -149,9 +149,10 @@ static bool follow_what_ran(struct reading_of_stack *reading, struct innermost i
 {
     const struct stack_memory *memory = &reading->memory;
     struct running_generators generators = generators_within(reading->process, memory, innermost);
-    reading->is_mixed = generators.are_unknown;
-    if (generators.are_unknown || generators.innermost)
-        return generators.innermost && follow_frames(reading, generators.innermost, generators.copy);
+    if (generators.are_unknown || generators.innermost) {
+        reading->is_mixed = generators.are_unknown || !follow_frames(reading, generators.innermost, generators.copy);
+        return !reading->is_mixed;
+    }
     if (innermost.address || memory->is_late)
         return innermost.address && follow(reading, innermost.address);
     return follow(reading, memory->innermost) || (memory->innermost_after && follow(reading, memory->innermost_after));

@@ -123,13 +123,12 @@ def cpu_s(function, numbers, calls):
 class Timed:
     """A function, and what calls of it took: with numbers, and without any."""
 
-    def __init__(self, function, wanted_s):
+    def __init__(self, function, wanted_s, calls):
         self.function = function
         self.numbers = range(100)
         self.full_s, self.empty_s = [], []
-        self.calls = 10
+        self.calls = calls
         for _ in range(6):  # the function is specialised by then, and the processor at its speed
-            self.calls = int(0.02 / wanted_s)
             self.measure()
             net_s = self.full_s[-1] - self.empty_s[-1]
             self.numbers = range(max(round(len(self.numbers) * wanted_s / net_s), 1))
@@ -158,7 +157,8 @@ def take_turns(call, some, more, seconds):
 def main():
     wanted_s, seconds = float(sys.argv[1]) / 1e6, float(sys.argv[2])
     call = WAYS[sys.argv[3] if sys.argv[3:] else "direct"]
-    one, other = Timed(call, wanted_s), Timed(around, 3 * wanted_s)
+    calls = int(0.02 / wanted_s)  # the same for both: while they are measured, their shares are those of the turns
+    one, other = Timed(call, wanted_s, calls), Timed(around, 3 * wanted_s, calls)
     for _ in range(20):
         one.measure()
         other.measure()
