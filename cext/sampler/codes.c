@@ -316,6 +316,16 @@ bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place
     return instruction != NOT_IN_IT && !code->is_of_generator;
 }
 
+bool codes_has_generator(struct sampled_process *process, uint64_t address, uint64_t place)
+{
+    const struct code *code = known_code(&process->codes, address);
+    if (!address)
+        return false;
+    if (!code || !code->is_of_generator || instruction_at(&process->layout, code, address, place) == NOT_IN_IT)
+        code = read_code(process, address);
+    return code && code->is_of_generator && instruction_at(&process->layout, code, address, place) != NOT_IN_IT;
+}
+
 bool codes_again(struct sampled_process *process, uint64_t address, const void *head)
 {
     const struct code *code = known_code(&process->codes, address);

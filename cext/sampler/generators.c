@@ -14,7 +14,7 @@ struct branch {
 
 /* What was read, and which frames of `beside` the search has already visited. */
 struct search {
-    const struct sampled_process *process;
+    struct sampled_process *process;
     const struct stack_memory *memory;
     struct innermost innermost;
     enum copy copy;
@@ -36,11 +36,13 @@ const char *frame_elsewhere(const struct sampled_process *process, const struct 
 }
 
 uint64_t frame_around(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address,
-                      const char *frame)
+                      const char *frame, uint64_t inner)
 {
     const struct interpreter_layout *layout = &process->layout;
-    uint64_t known = frame_owner_of(layout, frame) < layout->frame_no_code ? beside_around(&memory->beside, address) : 0;
-    return known ? known : word_at(frame, layout->frame_bytes, layout->frame_previous);
+    uint64_t known = beside_around(&memory->beside, address), now = word_at(frame, layout->frame_bytes, layout->frame_previous);
+    bool is_overwritten = frame_owner_of(layout, frame) < layout->frame_no_code ||
+                          (is_called_from(process, memory, known, inner) && !is_called_from(process, memory, now, inner));
+    return known && is_overwritten ? known : now;
 }
 
 static bool is_elsewhere(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
@@ -61,6 +63,14 @@ static bool is_at_same(const struct sampled_process *process, const struct stack
     const char *then = copy == COPY_BEFORE ? stack_memory_before(memory, address)
                                            : stack_memory_beside(memory, address, layout->frame_bytes);
     return now && (!then || key_of_instruction(layout, then) == key_of_instruction(layout, now));
+}
+
+/* The memory of one that has ended may be used for something else. */
+static bool is_generator(struct sampled_process *process, const char *frame)
+{
+    size_t bytes = process->layout.frame_bytes;
+    uint64_t place = word_at(frame, bytes, process->layout.frame_place);
+    return codes_has_generator(process, frame_code_of(&process->layout, frame), place);
 }
 
 /* One that has ended may still note the frame that was around it. */
@@ -92,12 +102,14 @@ static struct branch branch_from(struct search *search, uint64_t address)
         if (!has_passed(search, address) && branch.count)
             break;
         const char *frame = frame_elsewhere(search->process, search->memory, search->copy, address, one);
-        bool is_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
+        bool of_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
         if (!frame || branch.count++ == BESIDE_AT_MOST)
             return none;
-        if (is_generator ? has_paused(search->process, search->memory, search->copy, address) : branch.count == 1)
+        if (of_generator ? has_paused(search->process, search->memory, search->copy, address) ||
+                               !is_generator(search->process, frame)
+                         : branch.count == 1)
             return none;
-        address = frame_around(search->process, search->memory, address, frame);
+        address = frame_around(search->process, search->memory, address, frame, 0);
     }
     if (!address)
         return none;
@@ -105,11 +117,15 @@ static struct branch branch_from(struct search *search, uint64_t address)
     return is_at_same(search->process, search->memory, search->copy, branch.root) ? branch : none;
 }
 
-/* The longer one of two. If the innermost frame may have ended, another frame may have resumed the generator. */
+/* The longer one of two. Another frame than the innermost one may have resumed the generator if that one may have ended, or has
+   called C code that called the other. */
 static struct branch longer(const struct search *search, struct branch one, struct branch other)
 {
-    bool fits = other.count && (!search->innermost.is_open || other.root == search->innermost.address);
-    return fits && other.count > one.count ? other : one;
+    if (other.count <= one.count)
+        return one;
+    bool is_within = !search->innermost.is_open || other.root == search->innermost.address;
+    bool is_deeper = other.root > search->innermost.address && waits_below_c(search->process, search->memory, other.root);
+    return is_within || is_deeper ? other : one;
 }
 
 /* Of those that are beside the frames. */
@@ -125,7 +141,7 @@ static struct branch longest_of_known(struct search *search, struct branch found
 }
 
 /* By the interpreter's note of the innermost frame; else the longest one. */
-static struct branch find_before(const struct sampled_process *process, const struct stack_memory *memory,
+static struct branch find_before(struct sampled_process *process, const struct stack_memory *memory,
                                  struct innermost innermost)
 {
     struct search search = {.process = process, .memory = memory, .innermost = innermost, .copy = COPY_BEFORE};
@@ -135,7 +151,7 @@ static struct branch find_before(const struct sampled_process *process, const st
     return found.count ? found : longest_of_known(&search, found);
 }
 
-static struct branch find_after(const struct sampled_process *process, const struct stack_memory *memory,
+static struct branch find_after(struct sampled_process *process, const struct stack_memory *memory,
                                 struct innermost innermost)
 {
     struct search search = {.process = process, .memory = memory, .innermost = innermost, .copy = COPY_AFTER};
@@ -145,10 +161,12 @@ static struct branch find_after(const struct sampled_process *process, const str
     return found.count ? found : longest_of_known(&search, found);
 }
 
-/* Whether the innermost frame was elsewhere, and was not read in time. */
+/* Whether the innermost frame was elsewhere, and was not read in time. One on the C stack is of no generator. */
 static bool is_unknown_before(const struct sampled_process *process, const struct stack_memory *memory)
 {
-    return !memory->is_late && is_elsewhere(process, memory, memory->innermost) && !stack_memory_before(memory, memory->innermost);
+    bool is_of_c = beside_around(&memory->beside, memory->innermost);
+    return !memory->is_late && !is_of_c && is_elsewhere(process, memory, memory->innermost) &&
+           !stack_memory_before(memory, memory->innermost);
 }
 
 static bool is_unknown_after(const struct sampled_process *process, const struct stack_memory *memory)

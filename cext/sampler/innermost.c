@@ -35,6 +35,12 @@ static uint64_t end_of(const struct sampled_process *process, uint64_t address, 
     return code ? address + process->layout.frame_bytes + codes_room(&process->codes, code) * (uint64_t)WORD_BYTES : 0;
 }
 
+bool is_called_from(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address, uint64_t inner)
+{
+    const char *frame = stack_memory_frame(memory, &process->layout, address);
+    return frame && end_of(process, address, frame) == inner;
+}
+
 /* Whether the frame is of another code object than was known, which has taken the address of that one. */
 static bool is_of_another(struct sampled_process *process, const struct stack_memory *memory, const char *frame)
 {
@@ -154,6 +160,18 @@ static struct innermost as_innermost(struct sampled_process *process, const stru
 {
     const struct interpreter_layout *layout = &process->layout;
     return (struct innermost){found, found && is_open(layout, stack_memory_frame(memory, layout, found))};
+}
+
+bool waits_below_c(struct sampled_process *process, const struct stack_memory *memory, uint64_t address)
+{
+    const struct interpreter_layout *layout = &process->layout;
+    struct chain chain;
+    if (!layout->frame_depth || !find_chain(process, memory, address, &chain))
+        return false;
+    unsigned index = 0;
+    while (index < chain.count && has_called(layout, chain.frame[index]))
+        index++;
+    return index == chain.count;
 }
 
 /* By the frames of the last time, from the outermost one inward: most likely that one is still there. */

@@ -81,6 +81,7 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address, en
     const struct interpreter_layout *layout = &reading->process->layout;
     char one[FRAME_BYTES_AT_MOST];
     bool was_elsewhere = false;
+    uint64_t inner = 0;
     reading->copy = copy;
     reading->count = reading->beside.count = reading->beside.frames = 0;
     reading->cut = false;
@@ -90,12 +91,13 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address, en
         const char *frame = frame_at(reading, address, one);
         if (!frame)
             return false;
-        uint64_t around = frame_around(reading->process, &reading->memory, address, frame);
+        uint64_t around = frame_around(reading->process, &reading->memory, address, frame, inner);
         bool is_elsewhere = !is_in_chunk(reading, address);
         if (is_elsewhere || was_elsewhere)
             note_beside(reading, address, frame, around);
         keep_frame(reading, address, frame);
         was_elsewhere = is_elsewhere;
+        inner = address;
         address = around;
         if (!address && frame_owner_of(layout, frame) == layout->frame_of_generator)
             return false; /* it was suspended meanwhile: while it runs, somebody runs it */
@@ -169,7 +171,7 @@ static void note_generators(struct reading_of_stack *reading, uint64_t address)
         bool is_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
         if (!is_generator && !(frame && is_of_c(reading, address, frame)))
             return; /* it has ended, and its memory is used for something else */
-        uint64_t around = frame_around(reading->process, memory, address, frame);
+        uint64_t around = frame_around(reading->process, memory, address, frame, 0);
         note_beside(reading, address, frame, around);
         address = stack_memory_beside(memory, address, layout->frame_bytes) ? around : 0;
     }

@@ -5,8 +5,11 @@ long, and is called through another function. What a call costs that has nothing
 """
 
 import json
+import re
 import sys
 import time
+
+EACH = re.compile(".")
 
 
 def first(numbers):
@@ -29,6 +32,18 @@ def around(numbers):
 
 def by_c(numbers):
     return max((numbers,), key=first)
+
+
+def by_sorting(numbers):
+    return sorted((numbers,) * 8, key=first)
+
+
+def by_pattern(numbers):
+    return EACH.sub(lambda found: str(first(numbers)), "abcdefgh")
+
+
+def by_map(numbers):
+    return list(map(first, (numbers,) * 8))
 
 
 class Generators:
@@ -104,6 +119,9 @@ class Coroutines:
 WAYS = {
     "direct": first,
     "by_c": by_c,
+    "by_sorting": by_sorting,
+    "by_pattern": by_pattern,
+    "by_map": by_map,
     "by_loop": Generators.by_loop,
     "sum": Generators.by_c,
     "by_another": Generators.by_another,

@@ -18,16 +18,18 @@ from interpose.experiments.model.sampled import Sampled
 pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.alone]
 
 PROGRAM = Path(__file__).with_name("alternating.py")
-WAYS = ("direct", "by_c", "by_loop", "sum", "by_another", "resume", "await")
+WAYS = ("direct", "by_c", "by_sorting", "by_pattern", "by_map", "by_loop", "sum", "by_another", "resume", "await")
 SECONDS = 8
+TINY_CALLS = Path(__file__).with_name("tiny_calls.py")
+BY_EACH_NUMBER = ("sorted", "map", "reduce", "sum", "loop")
 
 
-def samples_by_function(process) -> Counter[str]:
-    """The innermost functions, without their classes, of samples where they take turns; "" if not readable."""
+def samples_by_function(process, below: str) -> Counter[str]:
+    """The innermost functions, without their classes, of samples below that function; "" if not readable."""
     sampled, found = Sampled(process), Counter[str]()
     for each in sampled.samples():
         functions = [site.function for site in sampled.frames(each.stack) if site.own]
-        if not functions or "take_turns" in functions:
+        if not functions or below in functions:
             found[functions[0].rpartition(".")[2] if functions else ""] += each.samples
     return found
 
@@ -39,9 +41,23 @@ def test_whatever_is_called_has_its_share(tmp_path, own_environment, way, call_u
     done = subprocess.run(run, cwd=tmp_path, env=own_environment, capture_output=True, text=True, check=True)
 
     truth = json.loads(done.stdout)
-    found = samples_by_function(Experiment(names.newest(str(tmp_path))).founder)
+    found = samples_by_function(Experiment(names.newest(str(tmp_path))).founder, "take_turns")
     readable = found.total() - found[""]
     off = {name: round(100 * (found[name] / readable - share), 1) for name, share in truth.items()}
     print(way, call_us, off, f"not readable {found[''] / found.total():.1%}")
     assert max(map(abs, off.values())) <= points, off
     assert found[""] <= unreadable * found.total()
+
+
+@pytest.mark.parametrize("way", BY_EACH_NUMBER)
+def test_tiny_calls_have_their_share(tmp_path, own_environment, way):
+    run = [sys.executable, "-m", "interpose", "run", "--profile", "400", str(TINY_CALLS), str(SECONDS / 2), way]
+    done = subprocess.run(run, cwd=tmp_path, env=own_environment, capture_output=True, text=True, check=True)
+
+    truth = json.loads(done.stdout)
+    found = samples_by_function(Experiment(names.newest(str(tmp_path))).founder, "repeat")
+    works = sum(samples for name, samples in found.items() if name.endswith("work"))
+    share, unreadable = works / (found.total() - found[""]), found[""] / found.total()
+    print(way, f"{truth['least']:.1%} <= {share:.1%} <= {truth['most']:.1%}, not readable {unreadable:.1%}")
+    assert truth["least"] - 0.12 <= share <= truth["most"] + 0.04
+    assert unreadable <= 0.06
