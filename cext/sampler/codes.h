@@ -30,7 +30,7 @@ uint32_t codes_site(struct sampled_process *process, uint64_t address, const voi
    test, and so do generators, which keep their frames elsewhere. The code object is read again if it is unknown or does not fit. */
 bool codes_has(struct sampled_process *process, uint64_t address, uint64_t place);
 
-/* The same for the code object of a generator or a coroutine. */
+/* As codes_has, but true only for the code object of a generator or a coroutine. */
 bool codes_has_generator(struct sampled_process *process, uint64_t address, uint64_t place);
 
 /* Look at the code object again, by its `head` if that was read just now (else NULL). True if another one has taken the address

@@ -41,7 +41,7 @@ uint64_t frame_around(const struct sampled_process *process, const struct stack_
     const struct interpreter_layout *layout = &process->layout;
     uint64_t known = beside_around(&memory->beside, address), now = word_at(frame, layout->frame_bytes, layout->frame_previous);
     bool is_overwritten = frame_owner_of(layout, frame) < layout->frame_no_code ||
-                          (is_called_from(process, memory, known, inner) && !is_called_from(process, memory, now, inner));
+                          (inner && is_called_from(process, memory, known, inner) && !is_called_from(process, memory, now, inner));
     return known && is_overwritten ? known : now;
 }
 
@@ -65,7 +65,7 @@ static bool is_at_same(const struct sampled_process *process, const struct stack
     return now && (!then || key_of_instruction(layout, then) == key_of_instruction(layout, now));
 }
 
-/* The memory of one that has ended may be used for something else. */
+/* Whether the frame has the code of a generator. Once a generator has ended, its memory may hold something else. */
 static bool is_generator(struct sampled_process *process, const char *frame)
 {
     size_t bytes = process->layout.frame_bytes;
@@ -117,8 +117,8 @@ static struct branch branch_from(struct search *search, uint64_t address)
     return is_at_same(search->process, search->memory, search->copy, branch.root) ? branch : none;
 }
 
-/* The longer one of two. Another frame than the innermost one may have resumed the generator if that one may have ended, or has
-   called C code that called the other. */
+/* The longer of two branches. A frame other than the innermost one may have resumed the generator in two cases: the innermost one
+   may have ended, or it has called C code that called the other frame. */
 static struct branch longer(const struct search *search, struct branch one, struct branch other)
 {
     if (other.count <= one.count)
@@ -161,7 +161,7 @@ static struct branch find_after(struct sampled_process *process, const struct st
     return found.count ? found : longest_of_known(&search, found);
 }
 
-/* Whether the innermost frame was elsewhere, and was not read in time. One on the C stack is of no generator. */
+/* Whether the innermost frame was elsewhere, and was not read in time. One on the C stack does not count: it is no generator's. */
 static bool is_unknown_before(const struct sampled_process *process, const struct stack_memory *memory)
 {
     bool is_of_c = beside_around(&memory->beside, memory->innermost);

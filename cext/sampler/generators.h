@@ -13,8 +13,8 @@ const char *frame_elsewhere(const struct sampled_process *process, const struct 
 
 uint8_t frame_owner_of(const struct interpreter_layout *layout, const char *frame);
 
-/* The frame around the one at the address, which is around the frame at `inner` (or 0). A frame on the C stack is overwritten,
-   perhaps in part, once it ends; then what earlier samples noted. */
+/* The address of the frame around the one at `address`. `inner` is the address of the next frame inside it, or 0. A frame on the
+   C stack may be overwritten, wholly or in part, once it ends; then you get the address that earlier samples noted. */
 uint64_t frame_around(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address,
                       const char *frame, uint64_t inner);
 

@@ -12,9 +12,9 @@ struct innermost {
 struct innermost innermost_frame(struct sampled_process *process, const struct stack_memory *memory,
                                  const struct last_frames *last);
 
-/* Whether the frame at the address, and those around it up to one that C code has called, each wait for what they have called.
-   From CPython 3.14 on, false: there such frames are known to be open. */
+/* Whether the frame at the address, and each frame around it up to one that C code has called, waits for something it has called.
+   Always false from CPython 3.14 on: there such frames are known to be open. */
 bool waits_below_c(struct sampled_process *process, const struct stack_memory *memory, uint64_t address);
 
-/* Whether the frame at the address is in the memory, and the one of what it has called, at `inner`, follows it there. */
+/* Whether the frame at the address is in the memory, and `inner` is where the frame of a function that it calls begins. */
 bool is_called_from(const struct sampled_process *process, const struct stack_memory *memory, uint64_t address, uint64_t inner);

@@ -1,4 +1,4 @@
-"""Functions that C code calls, generators and coroutines have their share of CPU time, also in calls of microseconds.
+"""Functions that C code calls, generators and coroutines have their share of CPU time, even if calls take nanoseconds.
 
 Some minutes on a quiet machine: `tox -e truth`.
 """
@@ -25,7 +25,7 @@ BY_EACH_NUMBER = ("sorted", "map", "reduce", "sum", "loop")
 
 
 def samples_by_function(process, below: str) -> Counter[str]:
-    """The innermost functions, without their classes, of samples below that function; "" if not readable."""
+    """Samples below the function `below`, by innermost function without its class; "" counts the unreadable ones."""
     sampled, found = Sampled(process), Counter[str]()
     for each in sampled.samples():
         functions = [site.function for site in sampled.frames(each.stack) if site.own]
