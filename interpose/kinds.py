@@ -8,6 +8,7 @@ EVERY = ("db", "screen", "file", "net", "process", "sync", "gil", "sleep", IDLE,
 KINDS = tuple(kind for kind in EVERY if kind != IDLE)
 NATIVE = "libc."  # how the names of native calls begin
 OF_KERNEL = "system"  # only the kernel's view has calls of this kind
+CONTAINERS = ("logic", "import")  # calls that contain code of the program
 IN_PROGRAMS = tuple(kind for kind in KINDS if kind != OF_KERNEL)
 ON_REQUEST = ("import",)  # kinds that are off unless asked for
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,7 +33,9 @@ class Thread:
 
 
 class RecordedThreads(RecordedFiles):
-    """The threads of one process."""
+    """The threads of one process. `threads_read_ns` is when they were read, by the monotonic clock; 0 before that."""
+
+    threads_read_ns = 0
 
     @cached_property
     def threads(self) -> list[Thread]:
@@ -40,6 +43,7 @@ class RecordedThreads(RecordedFiles):
 
         While a thread runs, its record may be read in the middle of a change: then it is read again.
         """
+        self.threads_read_ns = time.monotonic_ns()
         found = self._read_threads()
         for _ in range(READ_AGAIN_AT_MOST):
             if all(thread.adds_up for thread in found):

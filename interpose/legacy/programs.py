@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.calls.profile import closing_rows
-from interpose.analysis.calls.rows import CODE, NOT_KEPT
+from interpose.analysis.calls.rows import CODE, IN_PROGRESS, NOT_KEPT
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import script_of
 from interpose.analysis.transactions.estimate import Population, population_of
@@ -55,7 +55,7 @@ def programs(survey: Survey) -> list[Program]:
         for share in account.threads.values():
             add(names[account.process], BETWEEN, 0, share.program_wall_ns, share.program_cpu_ns)
     for row in closing_rows(survey.analysis.total):
-        if row.kind != CODE:
+        if row.kind not in (CODE, IN_PROGRESS):  # the calls of the survey include those in progress
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)
     others = _not_sampled(survey)
     if others.seen > others.kept:

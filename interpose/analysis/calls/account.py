@@ -3,7 +3,10 @@
 Thread time is the sum, over the threads of all processes, of the wall time from a thread's beginning to its
 end. For each thread it is divided without remainder:
 
-    thread time = self time of its calls + overhead + code + before the ring + paused
+    thread time = self time of its calls + overhead + code + in progress + before the ring + paused
+
+`in progress` is the self time of calls that had not ended, but for those that contain code of the program (the kinds in
+`CONTAINERS`). Their CPU time lasts until the thread's last known reading.
 
 `paused` is the part of the recording's pauses outside of calls. Its CPU time was not measured; it is estimated in
 proportion to the time outside of calls.
@@ -17,15 +20,16 @@ measured time of events that newer ones have overwritten (`interpose.analysis.re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 
+from interpose.analysis.calls.in_progress import InProgress, calls_in_progress, outermost, self_time_in_progress
 from interpose.analysis.consolidation.sums import Sums, total
 from interpose.analysis.recording.ending import Ending, ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
-from interpose.experiments.format.records import Event, OpenCall
+from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
@@ -37,7 +41,8 @@ NO_PAUSES = Pauses()
 
 @dataclass(frozen=True)
 class Share:
-    """Wall and CPU time, divided into calls (self time), the cost of recording, code, and time before a ring."""
+    """Wall and CPU time, divided into calls (self time), the cost of recording, code, time before a ring, pauses, and
+    calls in progress."""
 
     wall_ns: int
     cpu_ns: int
@@ -49,36 +54,14 @@ class Share:
     before_cpu_ns: int = 0
     paused_wall_ns: int = 0
     paused_cpu_ns: int = 0
+    open_wall_ns: int = 0
+    open_cpu_ns: int = 0
 
     def __add__(self, other: Share) -> Share:
-        return Share(*(a + b for a, b in zip(_numbers(self), _numbers(other), strict=True)))
+        return Share(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
 NOTHING = Share(0, 0, 0, 0, 0, 0)
-
-
-def _numbers(share: Share) -> tuple[int, ...]:
-    return (
-        share.wall_ns,
-        share.cpu_ns,
-        share.own_wall_ns,
-        share.own_cpu_ns,
-        share.program_wall_ns,
-        share.program_cpu_ns,
-        share.before_wall_ns,
-        share.before_cpu_ns,
-        share.paused_wall_ns,
-        share.paused_cpu_ns,
-    )
-
-
-@dataclass(frozen=True)
-class OpenCallFound:
-    """A call in progress where recording ended, or now: since `start_ns`, until `until_ns`."""
-
-    thread: int
-    call: OpenCall
-    until_ns: int
 
 
 @dataclass(frozen=True)
@@ -94,7 +77,7 @@ class ProcessAccount:
     latest_ns: int
     threads: dict[int, Share]
     estimated: bool
-    open_calls: list[OpenCallFound] = field(default_factory=list)
+    open_calls: list[InProgress] = field(default_factory=list)
     dropped: int = 0
     found: int = 0
     overwritten: int = 0
@@ -109,22 +92,26 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
     known = {thread.number: thread for thread in process.threads}
     before = before_the_ring(process)
-    in_calls_ns = _paused_in_calls(process, pauses)
     events = last_events(process)
     known_cpu_ns = last_cpu_ns(process, events)
+    open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, end.state == "running"))
+    ends_ns = {each.thread: each.until_ns for each in open_calls}
+    open_ns = self_time_in_progress(process, open_calls)
+    in_calls_ns = _paused_in_calls(process, pauses, open_calls)
     shares = {
         number: _share(
             process,
             thread,
             sums.get(number),
-            until_ns,
+            ends_ns.get(number, until_ns),
             before.get(number, NOTHING_BEFORE),
             pauses.within(
                 thread.record.start_ns + before.get(number, NOTHING_BEFORE).wall_ns,
-                thread.record.end_ns or until_ns,
+                thread.record.end_ns or ends_ns.get(number, until_ns),
             )
             - in_calls_ns[number],
             known_cpu_ns.get(number, 0),
+            open_ns.get(number, (0, 0)),
         )
         for number, thread in known.items()
     }
@@ -137,10 +124,10 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     return ProcessAccount(
         process=process,
         ending=end,
-        latest_ns=until_ns,
+        latest_ns=max([until_ns, *ends_ns.values()]),
         threads=shares,
         estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
-        open_calls=list(_open_calls(process, events, until_ns)),
+        open_calls=open_calls,
         dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
         found=found,
         overwritten=process.overwritten,
@@ -171,19 +158,26 @@ def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
     return max(instants)
 
 
-def _paused_in_calls(process: Process, pauses: Pauses) -> dict[int, int]:
+def _paused_in_calls(process: Process, pauses: Pauses, open_calls: Sequence[InProgress]) -> dict[int, int]:
     """For each thread, the part of the pauses that is inside its recorded calls, which had begun before."""
     found: dict[int, int] = defaultdict(int)
-    if process.events is None or not pauses:
+    if not pauses:
         return found
-    for number, head in process.events.heads():
-        if not pauses.begins_within(head.first_ns, head.last_ns):
-            continue
-        block = process.events.block(number)
-        for event in process.events.events(block) if block else ():
-            if event.parent == 0:
-                found[event.thread] += pauses.within(event.start_ns, event.start_ns + event.wall_ns)
+    for event in _events_around(process, pauses):
+        if event.parent == 0:
+            found[event.thread] += pauses.within(event.start_ns, event.start_ns + event.wall_ns)
+    for each in outermost(process, open_calls):
+        found[each.thread] += pauses.within(each.call.start_ns, each.until_ns)
     return found
+
+
+def _events_around(process: Process, pauses: Pauses) -> Iterator[Event]:
+    """The events of the blocks in whose time a pause began."""
+    if process.events is None:
+        return
+    for number, head in process.events.heads():
+        block = process.events.block(number) if pauses.begins_within(head.first_ns, head.last_ns) else None
+        yield from process.events.events(block) if block else ()
 
 
 def _share(
@@ -194,6 +188,7 @@ def _share(
     before: Before,
     paused_ns: int,
     known_cpu_ns: int,
+    open_ns: tuple[int, int],
 ) -> Share:
     record, made = thread.record, sums or Sums()
     wall_ns = (record.end_ns or until_ns) - record.start_ns
@@ -211,6 +206,7 @@ def _share(
         max(record.own_cpu_ns - before.own_cpu_ns, 0) + own_ns,
         before,
         paused_ns,
+        open_ns,
     )
 
 
@@ -227,6 +223,7 @@ def _divided(
     own_cpu_ns: int,
     before: Before = NOTHING_BEFORE,
     paused_ns: int = 0,
+    open_ns: tuple[int, int] = (0, 0),
 ) -> Share:
     wall_ns = max(wall_ns, calls.self_wall_ns)
     cpu_ns = max(cpu_ns, calls.self_cpu_ns)
@@ -239,6 +236,9 @@ def _divided(
     # Calibration may be slightly off: code never gets more CPU time than wall time because of it.
     own_cpu_ns = min(max(own_cpu_ns, left_cpu_ns - program_wall_ns), left_cpu_ns)
     program_cpu_ns = left_cpu_ns - own_cpu_ns
+    open_wall_ns = min(open_ns[0], program_wall_ns)
+    open_cpu_ns = min(open_ns[1], open_wall_ns, program_cpu_ns)
+    program_wall_ns, program_cpu_ns = program_wall_ns - open_wall_ns, program_cpu_ns - open_cpu_ns
     paused_wall_ns = min(max(paused_ns, 0), program_wall_ns)
     paused_cpu_ns = program_cpu_ns * paused_wall_ns // program_wall_ns if paused_wall_ns else 0
     return Share(
@@ -252,23 +252,9 @@ def _divided(
         before_cpu_ns=before_cpu_ns,
         paused_wall_ns=paused_wall_ns,
         paused_cpu_ns=paused_cpu_ns,
+        open_wall_ns=open_wall_ns,
+        open_cpu_ns=open_cpu_ns,
     )
-
-
-def _open_calls(process: Process, events: Mapping[int, list[Event]], until_ns: int) -> Iterable[OpenCallFound]:
-    """Without those that have an event: a process may be killed between writing that and emptying the table."""
-    for thread in process.threads:
-        ended = {event.call for event in events.get(thread.number, [])}
-        for call in thread.open_calls:
-            if call.call not in ended and not _became(process, call):
-                yield OpenCallFound(thread.number, call, until_ns)
-
-
-def _became(process: Process, call: OpenCall) -> bool:
-    """Whether the call is the exec by which the process became another program: it succeeded."""
-    became = process.became
-    is_exec = process.intrinsic(call.intrinsic).name.startswith("os.exec")
-    return is_exec and became is not None and call.start_ns >= became.record.start_ns
 
 
 def _note_what_is_missing(process: Process, found: int) -> None:

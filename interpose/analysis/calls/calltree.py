@@ -56,9 +56,9 @@ class Frame(NamedTuple):
     line: int = 0
 
 
-TOTAL, TRUNCATED, UNKNOWN, CODE, OVERHEAD, BEFORE, PAUSED = (
+TOTAL, TRUNCATED, UNKNOWN, CODE, OVERHEAD, IN_PROGRESS, BEFORE, PAUSED = (
     Function(f"<{name}>")
-    for name in ("Total", "Truncated-stack", "Unknown", "code", "overhead", "before-the-ring", "paused")
+    for name in ("Total", "Truncated-stack", "Unknown", "code", "overhead", "in-progress", "before-the-ring", "paused")
 )
 
 
@@ -314,6 +314,7 @@ def _closing(share: Share) -> tuple[tuple[Function, int, int], ...]:
     return (
         (CODE, share.program_wall_ns, share.program_cpu_ns),
         (OVERHEAD, share.own_wall_ns, share.own_cpu_ns),
+        (IN_PROGRESS, share.open_wall_ns, share.open_cpu_ns),
         (BEFORE, share.before_wall_ns, share.before_cpu_ns),
         (PAUSED, share.paused_wall_ns, share.paused_cpu_ns),
     )

@@ -1,7 +1,8 @@
 """From sums to rows: what each kind, intrinsic, site, function, statement, file, program, thread or process took.
 
 The self times of all rows, of the row `code` and of the row `overhead` (and, where there are such, of the rows
-`before the ring` and `paused`) add up to the thread time, to the nanosecond (`interpose.analysis.calls.account`).
+`in progress`, `before the ring` and `paused`) add up to the thread time, to the nanosecond
+(`interpose.analysis.calls.account`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from interpose.analysis.calls.parts import Labels, Part, not_kept_row
 from interpose.analysis.calls.rows import (
     BEFORE,
     CODE,
+    IN_PROGRESS,
     NOT_KEPT,
     OVERHEAD,
     PAUSED,
@@ -342,13 +344,15 @@ def by_kind(made: Profile) -> list[Row]:
 
 
 def closing_rows(whole: Share) -> list[Row]:
-    """The rows `code`, `overhead`, the time before a ring, and the time of pauses."""
+    """The rows `code`, `overhead`, calls in progress, the time before a ring, and the time of pauses."""
+    in_progress = closing_row(IN_PROGRESS, whole.open_wall_ns, whole.open_cpu_ns, "calls not ended")
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
         closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between calls"),
         closing_row(
             OVERHEAD, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
         ),
+        *([in_progress] if whole.open_wall_ns else []),
         *([before] if whole.before_wall_ns else []),
     ]
     if whole.paused_wall_ns:
@@ -360,5 +364,5 @@ def closing_rows_by(shares: Mapping[Labels, Share]) -> list[Row]:
     """The same rows of each thread, or of what threads are a part of, those that took most first."""
     rows = [replace(row, labels=dict(labels)) for labels, share in shares.items() for row in closing_rows(share)]
     there = [row for row in rows if row.sums.self_wall_ns or row.sums.self_cpu_ns]
-    order = {kind: place for place, kind in enumerate((CODE, OVERHEAD, BEFORE, PAUSED))}
+    order = {kind: place for place, kind in enumerate((CODE, OVERHEAD, IN_PROGRESS, BEFORE, PAUSED))}
     return sorted(there, key=lambda row: (order[row.kind or ""], *largest_first(row)))

@@ -19,6 +19,7 @@ OVERHEAD = "overhead"  # of recording
 UNSAMPLED = "not sampled"  # what was counted beside time in no sample
 BEFORE = "before the ring"
 PAUSED = "paused"
+IN_PROGRESS = "in progress"
 NOT_KEPT = "not kept"
 SYNC = "sync"
 START_UP = "startup"  # of the interpreter, before the program's first line

@@ -72,7 +72,8 @@ class Finding:
     call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
     program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
-    waited for it at most.
+    waited for it at most. `made` are its calls, where the evidence has others that
+    belong to them.
     """
 
     rule: str
@@ -91,6 +92,7 @@ class Finding:
     each_ns: int = 0
     longest_ns: int = 0
     waiting: int = 0
+    made: int = 0
 
     @property
     def transactions(self) -> list[str]:
@@ -104,8 +106,8 @@ class Finding:
 
     @property
     def calls(self) -> int:
-        """The number of calls in the evidence."""
-        return sum(row.calls for row in self.rows)
+        """The number of calls in the evidence, without those that belong to others, as fetches to statements."""
+        return self.made or sum(row.calls for row in self.rows)
 
     @property
     def bytes(self) -> int:
@@ -147,7 +149,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
         time_ns=sum(each.time_ns for each in alike),
     )
     longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
-    units = sum(each.units for each in alike)
+    units, made = (sum(getattr(each, name) for each in alike) for name in ("units", "made"))
     return replace(
         one,
         rows=together.rows,
@@ -156,6 +158,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
         units=units,
         longest_ns=longest_ns,
         waiting=waiting,
+        made=made,
     )
 
 

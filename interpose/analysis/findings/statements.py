@@ -44,7 +44,8 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         unit = "transaction" if transaction else "thread"
-        yield found("N+1 statements", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, about=detail)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls)
 
 
 def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
@@ -83,7 +84,7 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
-            yield found("slow statement", rows, about=detail)
+            yield found("slow statement", rows, about=detail, made=calls)
 
 
 class _Fetches:

@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.consolidation.records import Record, Records
+from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited
@@ -42,7 +44,7 @@ class Times(NamedTuple):
 
 
 class Survey:
-    """The calls of an experiment, like ones combined.
+    """The calls of an experiment, like ones combined; those in progress count with the time that is theirs so far.
 
     `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
     and follow each other. `thinking_ns` is the time spent reading the terminal. With `histograms`, the records that it
@@ -59,6 +61,8 @@ class Survey:
             records = analysis.records_by_transaction(process, ("thread", *FIELDS), histograms)
             analysis.keep(process, records)
             _Reading(self, process, number).add(records)
+        for number, account in enumerate(analysis.accounts):
+            _Reading(self, account.process, number).add_in_progress(account.open_calls)
 
     @cached_property
     def calls(self) -> list[Calls]:
@@ -72,9 +76,11 @@ class Survey:
 
     @cached_property
     def matters_ns(self) -> int:
-        """Thread time without waiting for work, without that of users who think, and without pauses."""
+        """Thread time without waiting for work, without that of users who think, and without that of which nothing
+        else is known: pauses, and what came before a ring."""
         total = self.analysis.total
-        return max(total.wall_ns - self.idle_ns - self.thinking_ns - total.paused_wall_ns, 1)
+        unknown_ns = total.paused_wall_ns + total.before_wall_ns
+        return max(total.wall_ns - self.idle_ns - self.thinking_ns - unknown_ns, 1)
 
     @property
     def times(self) -> Times:
@@ -162,6 +168,16 @@ class _Reading:
                 around = self._put(record, intrinsic, transaction, around)
             if record.inner:
                 waiting.extend([(each, transaction, around) for each in record.inner])
+
+    def add_in_progress(self, calls: Iterable[InProgress]) -> None:
+        """Add calls in progress, each thread's from the outermost on, with the time that is theirs so far."""
+        around: dict[int, Calls] = {}
+        for each in calls:
+            call, intrinsic = each.call, self._process.intrinsic(each.call.intrinsic)
+            if not intrinsic.passed_over:
+                sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns)
+                record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
+                around[each.thread] = self._put(record, intrinsic, "", around.get(each.thread))
 
     def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""

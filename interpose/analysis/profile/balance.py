@@ -2,15 +2,14 @@
 
 For each pool, without remainder:
 
-    wall = CPU + wait for the interpreter lock + wait for CPU + in calls in progress + unexplained
+    wall = CPU + wait for the interpreter lock + wait for CPU + unexplained
 
 Wall and CPU time are exact; the account has them (`interpose.analysis.calls.account`). Waits for the interpreter lock
 are events, so they are exact, too, and each has its line. The wait for CPU is the kernel's figure for the
 thread, divided in proportion to the samples that found the thread ready to run or, without any, to the CPU time. A
 thread that waits for the lock may also wait for CPU; that counts as a wait for the lock. The rest is
 unexplained. Samples divide CPU time, the wait for CPU (samples that were ready to run) and the unexplained rest
-(samples that waited) among functions and lines. A call still in progress when the recording ends is not an event: the
-wait in it is known, and belongs to no code.
+(samples that waited) among functions and lines.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ class Code:
     lock_ns: int = 0
     processor_ns: int = 0
     unexplained_ns: int = 0
-    in_progress_ns: int = 0
     chance_ns: float = 0.0
     unread_ns: float = 0.0
 
@@ -51,7 +49,7 @@ class Code:
     @property
     def wall_ns(self) -> int:
         """Wall time."""
-        return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns + self.in_progress_ns
+        return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns
 
     def add(self, other: Code) -> None:
         """Add what the same code took in another pool: chance errors of the two have nothing to do with each other."""
@@ -60,20 +58,17 @@ class Code:
         self.lock_ns += other.lock_ns
         self.processor_ns += other.processor_ns
         self.unexplained_ns += other.unexplained_ns
-        self.in_progress_ns += other.in_progress_ns
         self.chance_ns = sqrt(self.chance_ns**2 + other.chance_ns**2)
         self.unread_ns += other.unread_ns
 
 
 @dataclass
 class Spent:
-    """The total of a pool, without its waits for the interpreter lock. `in_progress_ns` is the wait in calls that are
-    still in progress."""
+    """The total of a pool, without its waits for the interpreter lock."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
     processor_ns: int = 0
-    in_progress_ns: int = 0
 
     @property
     def unexplained_ns(self) -> int:
@@ -83,19 +78,19 @@ class Spent:
     @property
     def waited_ns(self) -> int:
         """The wait outside of calls."""
-        return self.wall_ns - self.cpu_ns - self.in_progress_ns
+        return self.wall_ns - self.cpu_ns
 
     def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
         """Believe the samples of a thread that the kernel says waited for CPU for `delay_ns`, and that was
         found `ready` so often: it waited where it was found so. Where it hardly ever waited for anything else when it
         was sampled, little is unexplained."""
-        waited_ns, wall_ns = self.waited_ns, self.wall_ns - self.in_progress_ns
+        waited_ns = self.waited_ns
         if ready:
             self.processor_ns = min(delay_ns * sum(weights.ready.values()) // ready, waited_ns)
         if samples := weights.samples:
             share = sum(weights.waited.values()) / samples
             off = margin(share, samples)
-            unexplained_ns = min(max(self.unexplained_ns, (share - off) * wall_ns), (share + off) * wall_ns)
+            unexplained_ns = min(max(self.unexplained_ns, (share - off) * self.wall_ns), (share + off) * self.wall_ns)
             self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
 
 

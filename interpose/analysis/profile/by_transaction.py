@@ -17,7 +17,6 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.consolidate import follow
 from interpose.analysis.profile.balance import Code, Spent, apportioned, divided
 from interpose.analysis.profile.profiled import (
-    CONTAINERS,
     NOT_SAMPLED,
     ONLY_WAITING,
     Function,
@@ -37,6 +36,7 @@ from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import CONTAINERS
 
 
 class InTransaction(NamedTuple):

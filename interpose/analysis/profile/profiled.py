@@ -22,10 +22,9 @@ from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.stacks import Site
-from interpose.kinds import IDLE
+from interpose.kinds import CONTAINERS, IDLE
 from interpose.legacy.codes import STATEMENT
 
-CONTAINERS = frozenset(("logic", "import"))
 GIL = "gil"  # the kind of waits for the interpreter lock
 ONLY_WAITING = frozenset((GIL, "sync", "sleep", IDLE))  # kinds of calls
 FIELDS = ("intrinsic", "stack")
@@ -35,10 +34,9 @@ NOT_SAMPLED = Site("", 0, "not sampled", False)
 NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
-IN_PROGRESS = Site("", 0, "in calls in progress", False)
 _TASK = "task "
 CALLERS = 3  # how many lines of a chain are named
-NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION, IN_PROGRESS))
+NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION))
 
 Frames = tuple[Site, ...]  # from the innermost outward
 Group = TypeVar("Group", bound=Hashable)
@@ -81,8 +79,6 @@ class ProcessProfile:
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
-            if spent.in_progress_ns:
-                yield pool, group_of((IN_PROGRESS,)), Code(in_progress_ns=spent.in_progress_ns)
         for record, pool, is_lock in self.moved:
             if is_lock and with_locks:
                 wall_ns, cpu_ns = moved_ns(record)
@@ -319,9 +315,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
     waits = unseen_by_thread(account, delays)
     spent = {
-        (number, OUTSIDE_CALLS): Spent(
-            share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns, waits[number].in_progress_ns
-        )
+        (number, OUTSIDE_CALLS): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
         for number, share in account.threads.items()
     }
     made = ProcessProfile(process, sampled, walked, spent)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.calls.rows import CODE
-from interpose.analysis.profile.profiled import CONTAINERS, innermost, numbers_of, sampled_frames
+from interpose.analysis.profile.profiled import innermost, numbers_of, sampled_frames
 from interpose.analysis.profile.weights import USUAL_NS, is_code
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.records import Event, OpenCall
@@ -21,6 +21,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import RUNS, Sampled
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import CONTAINERS
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from interpose.analysis.calls.account import OpenCallFound, ProcessAccount, Share
+from interpose.analysis.calls.account import ProcessAccount, Share
 
 
 class Spent(NamedTuple):
@@ -19,12 +19,11 @@ class Spent(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """The program's wait outside of calls that have ended: for a processor (estimated), without a known cause, and in
-    calls in progress; and its wait for CPU in calls, and while they were recorded."""
+    """The program's wait between its calls: for a processor (estimated), and without a known cause; and its wait for
+    CPU in calls, and while they were recorded."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
-    in_progress_ns: int = 0
     in_calls_ns: int = 0
 
 
@@ -34,7 +33,6 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
     The kernel says how long a thread waited for CPU, but not where. A preempted thread was computing, so the
     part of that time between calls is proportional to the CPU time there. It is at most the wait there, and at least
     what exceeds all waits elsewhere. Where all system calls are recorded, a thread waits for little else between them.
-    Waits in calls in progress are explained, because reports name these calls.
     """
     waits = [wait for account in accounts for wait in unseen_by_thread(account, delays_of(account)).values()]
     return Unseen(*map(sum, zip(*waits, strict=True))) if waits else Unseen()
@@ -47,16 +45,15 @@ def delays_of(account: ProcessAccount) -> dict[int, int]:
 
 def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict[int, Unseen]:
     """The same of each thread of a process, which waited for CPU so long in all."""
-    in_progress_ns, found = _in_progress_ns(account), {}
+    found = {}
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
-        delayed_ns = min(waited_ns - min(in_progress_ns.get(number, 0), waited_ns), delays.get(number, 0))
+        delay_ns = _delay_in_ring(share, delays.get(number, 0))
+        delayed_ns = min(waited_ns, delay_ns)
         if not account.process.log.has_all_system_calls:
-            delayed_ns = _delay_of_program(share, waited_ns, delays.get(number, 0))
-        left_ns = waited_ns - delayed_ns
-        open_ns = min(in_progress_ns.get(number, 0), left_ns)
-        in_calls_ns = delay_in_calls(share, delayed_ns, delays.get(number, 0))
-        found[number] = Unseen(delayed_ns, left_ns - open_ns, open_ns, in_calls_ns)
+            delayed_ns = _delay_of_program(share, waited_ns, delay_ns)
+        in_calls_ns = delay_in_calls(share, delayed_ns, delay_ns)
+        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns, in_calls_ns)
     return found
 
 
@@ -66,20 +63,15 @@ def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int) -> int:
 
 
 def _waited_elsewhere(share: Share) -> int:
-    return max(share.wall_ns - share.cpu_ns - max(share.program_wall_ns - share.program_cpu_ns, 0), 0)
+    not_in_calls_ns = max(share.program_wall_ns - share.program_cpu_ns, 0) + share.before_wall_ns - share.before_cpu_ns
+    return max(share.wall_ns - share.cpu_ns - not_in_calls_ns, 0)
 
 
-def _in_progress_ns(account: ProcessAccount) -> dict[int, int]:
-    """For each thread how long it has been in its outermost call in progress, without the recorded calls inside."""
-    outermost: dict[int, OpenCallFound] = {}
-    for each in account.open_calls:
-        before = outermost.setdefault(each.thread, each)
-        if each.call.start_ns < before.call.start_ns:
-            outermost[each.thread] = each
-    return {
-        number: max(each.until_ns - each.call.start_ns - each.call.inner_wall_ns, 0)
-        for number, each in outermost.items()
-    }
+def _delay_in_ring(share: Share, delay_ns: int) -> int:
+    """The part of a thread's wait for CPU since the first call that a ring still has: in proportion to its CPU time."""
+    if not share.before_wall_ns or not share.cpu_ns:
+        return delay_ns
+    return delay_ns * max(share.cpu_ns - share.before_cpu_ns, 0) // share.cpu_ns
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from interpose.analysis.profile.profiled import CONTAINERS, numbers_of
+from interpose.analysis.profile.profiled import numbers_of
 from interpose.analysis.profile.weights import is_code
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import READY, RUNS, WAITS, Sampled
+from interpose.kinds import CONTAINERS
 
 if TYPE_CHECKING:
     from interpose.analysis.time.timeline import Lane, Timeline

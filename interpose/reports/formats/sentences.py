@@ -171,9 +171,8 @@ def _each(finding: Finding) -> str:
 
 def _repeated(words: Sentences, finding: Finding) -> str:
     asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
-    calls = sum(row.calls for row in finding.rows if row.detail) or finding.calls  # without the fetches of its rows
-    each = per_unit(finding, calls) if finding.unit == "transaction" else ""
-    what = f"{count(calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
+    each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
+    what = f"{count(finding.calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
     return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."
 
 

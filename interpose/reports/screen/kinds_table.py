@@ -8,8 +8,9 @@ from operator import itemgetter
 
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
-from interpose.analysis.profile.profiled import CONTAINERS, Function
+from interpose.analysis.profile.profiled import Function
 from interpose.experiments.metadata.log import Log
+from interpose.kinds import CONTAINERS
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, layout_of, lines, shortened, wrapped
 from interpose.reports.formats.units import Scale, duration, margin_of_samples, margin_percent, percent, scale_for

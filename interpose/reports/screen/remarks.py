@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
-from interpose.analysis.calls.account import OpenCallFound, ProcessAccount
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.calls.rows import own_lines
 from interpose.analysis.profile.counts import not_read
 from interpose.analysis.recording.children import Children, children_of
@@ -17,6 +18,8 @@ from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.transactions.estimate import ALL
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
+from interpose.experiments.model.stacks import Site
+from interpose.kinds import IDLE
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean, shortened, wrapped
 from interpose.reports.formats.units import count, duration, margin_percent, size
@@ -198,11 +201,16 @@ def _memory_of(children: Children) -> list[str]:
 
 def calls_in_progress(screen: Screen) -> Iterator[str]:
     """The calls that were in progress when a process ended, or are."""
-    found = [(account, call) for account in screen.analysis.accounts for call in account.open_calls]
-    for account, call in found[:_OPEN_CALLS]:
-        yield f" {_open_call(screen, account, call)}"
-    if len(found) > _OPEN_CALLS:
-        yield f" and {count(len(found) - _OPEN_CALLS, 'more call')} in progress"
+    alike: dict[tuple[Site | None, str, str], list[tuple[ProcessAccount, InProgress]]] = defaultdict(list)
+    for account in screen.analysis.accounts:
+        for each in account.open_calls:
+            intrinsic, state = account.process.intrinsic(each.call.intrinsic), account.ending.state
+            alike[account.process.own_line(each.call.stack), intrinsic.name, state].append((account, each))
+    found = sorted(alike.values(), key=_waits_for_work)
+    for calls in found[:_OPEN_CALLS]:
+        yield f" {_open_calls(screen, calls)}"
+    if left := sum(map(len, found[_OPEN_CALLS:])):
+        yield f" and {count(left, 'more call')} in progress"
 
 
 def not_timed(screen: Screen) -> Iterator[str]:
@@ -284,15 +292,22 @@ def not_followed(screen: Screen) -> Iterator[str]:
         yield clean(f" not followed  {count(len(found), 'process', 'processes')}: {', '.join(named)}")
 
 
-def _open_call(screen: Screen, account: ProcessAccount, found: OpenCallFound) -> str:
-    process = account.process
-    site = process.own_line(found.call.stack)
+def _waits_for_work(calls: list[tuple[ProcessAccount, InProgress]]) -> bool:
+    account, first = calls[0]
+    return account.process.intrinsic(first.call.intrinsic).kind == IDLE
+
+
+def _open_calls(screen: Screen, calls: list[tuple[ProcessAccount, InProgress]]) -> str:
+    """Calls in progress that are alike, and the time of the longest."""
+    account, longest = min(calls, key=lambda each: each[1].call.start_ns)
+    several, most = (f"{len(calls):,} x ", " at most") if len(calls) > 1 else ("", "")
+    site = account.process.own_line(longest.call.stack)
     where = f" at {Places([site.file], screen.log.cwd, screen.shown).line(site)}" if site else ""
-    how_long = _how_long(account, found)
-    return clean(f"in progress  {process.intrinsic(found.call.intrinsic).name}{where}{how_long}")
+    name = account.process.intrinsic(longest.call.intrinsic).name
+    return clean(f"in progress  {several}{name}{where}{most}{_how_long(account, longest)}")
 
 
-def _how_long(account: ProcessAccount, found: OpenCallFound) -> str:
+def _how_long(account: ProcessAccount, found: InProgress) -> str:
     """How long a call was in progress; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
         return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
