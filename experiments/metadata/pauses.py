@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from interpose.errors import ExperimentError
@@ -35,10 +35,10 @@ class Pauses:
         """How long recording was paused between the two instants."""
         return max(self._until(end_ns) - self._until(begin_ns), 0)
 
-    def begins_within(self, begin_ns: int, end_ns: int) -> bool:
-        """Whether a pause began after the first and before the second instant."""
-        place = bisect_right(self._begins, begin_ns)
-        return place < bisect_left(self._begins, end_ns)
+    def overlapping(self, begin_ns: int, end_ns: int) -> Iterator[tuple[int, int]]:
+        """The beginnings and ends of the pauses between the two instants, or of their parts there."""
+        for place in range(bisect_right(self._ends, begin_ns), bisect_left(self._begins, end_ns)):
+            yield max(self._begins[place], begin_ns), min(self._ends[place], end_ns)
 
     def _until(self, instant_ns: int) -> int:
         place = bisect_right(self._begins, instant_ns)

@@ -24,3 +24,33 @@ def test_a_child_that_was_asked_to_end_has_not_failed(tmp_path, status, failed):
     (found,) = children_of(Experiment(str(build.write())))
 
     assert (found.program, found.count, found.failed) == ("gzip", 1, failed)
+
+
+# Each process starts the next from the same line; the innermost one computes.
+NESTED = """
+import os, resource, time
+def level(number):
+    if not number:
+        until_ns = time.process_time_ns() + 200_000_000
+        while time.process_time_ns() < until_ns:
+            pass
+        return
+    child = os.fork()
+    if not child:
+        level(number - 1)
+        os._exit(0)
+    os.waitpid(child, 0)
+level(4)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime)
+"""
+
+
+def test_what_a_grandchild_used_counts_once(traced):
+    done = traced(NESTED)
+    used_s = float(done.stdout)
+
+    (found,) = children_of(done.experiment)
+
+    assert (found.program, found.count) == ("forked", 4)
+    assert 0.95 * used_s < found.cpu_ns / SECOND < 1.05 * used_s

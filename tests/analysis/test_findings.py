@@ -28,7 +28,7 @@ def test_what_the_repeated_statement_fetched_is_of_it(shop):
 
     shop.request("GET /orders", calls)
 
-    assert shop.found() == [("N+1 statements", 20, 20 * MS, 18 * MS)]
+    assert shop.found() == [("N+1 statements", 10, 20 * MS, 18 * MS)]
 
 
 def test_a_statement_once_in_each_of_many_transactions_is_none(shop):
@@ -199,6 +199,17 @@ def test_a_slow_statement_that_dominates_is_told(shop):
     shop.ask(BY_NUMBER, line=90, times=30)
 
     assert shop.found() == [("slow statement", 3, 300 * MS, 300 * MS)]
+
+
+def test_what_a_slow_statement_fetched_is_none_of_its_calls(shop):
+    for _ in range(3):
+        shop.ask("SELECT ? FROM a, b", each_ns=10 * MS)
+        shop.call("sqlite3.Cursor.fetchone", "db", each_ns=90 * MS)
+
+    (finding,) = [each for each in found_in(shop.survey()) if each.rule == "slow statement"]
+    assert (finding.calls, finding.wall_ns) == (3, 300 * MS)
+    told = Sentences([finding], "/", SECOND).of(finding)
+    assert told.startswith("3 calls of one SQL statement from ") and ", 100 ms each (300 ms of 1.00 s)" in told
 
 
 def test_a_slow_statement_among_others_that_take_more_is_none(shop):

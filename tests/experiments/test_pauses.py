@@ -37,16 +37,20 @@ def test_the_time_paused_between_two_instants(begin_ns, end_ns, paused_ns):
     assert pauses(10, -20, 40, -50, 110).within(begin_ns, end_ns) == paused_ns
 
 
-def test_a_pause_begins_between_two_instants_or_does_not():
-    found = pauses(10, -20, 40)
-
-    assert [found.begins_within(*each) for each in ((0, 10), (0, 11), (10, 40), (10, 41), (41, 99))] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
+@pytest.mark.parametrize(
+    ("begin_ns", "end_ns", "parts"),
+    [
+        (0, 10, []),
+        (0, 11, [(10, 11)]),
+        (5, 50, [(10, 20), (40, 50)]),
+        (15, 18, [(15, 18)]),
+        (20, 40, []),
+        (60, 99, [(60, 99)]),
+        (50, 20, []),
+    ],
+)
+def test_the_parts_of_pauses_between_two_instants(begin_ns, end_ns, parts):
+    assert list(pauses(10, -20, 40).overlapping(begin_ns, end_ns)) == parts
 
 
 def test_what_is_said_twice_or_of_nothing_counts_once():
@@ -73,7 +77,7 @@ def paused_experiment(tmp_path, *events):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     build.intrinsic("os.write", "file")
     build.thread(end_ns=START_NS + 10_000, end_cpu_ns=8_000, recorded=2, made=2)
-    build.events([event(1_000, 1_000), event(8_000, 1_000, call=2)])
+    build.events([event(1_000, 1_000, start_cpu_ns=1_000), event(8_000, 1_000, call=2, start_cpu_ns=7_000)])
     build.log_events += events
     build.ended(10_000, 8_000)
     return build.write()

@@ -8,8 +8,8 @@ end. For each thread it is divided without remainder:
 `in progress` is the self time of calls that had not ended, but for those that contain code of the program (the kinds in
 `CONTAINERS`). Their CPU time lasts until the thread's last known reading.
 
-`paused` is the part of the recording's pauses outside of calls. Its CPU time was not measured; it is estimated in
-proportion to the time outside of calls.
+`paused` is the part of the recording's pauses outside of calls. Its CPU time was not measured, but estimated
+(`interpose.analysis.calls.paused`).
 
 `overhead` is measured cost (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call outside its own
 two clock readings. If the parts exceed the thread time (a damaged record, an unknown end), the overhead is reduced
@@ -20,16 +20,16 @@ measured time of events that newer ones have overwritten (`interpose.analysis.re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 
-from interpose.analysis.calls.in_progress import InProgress, calls_in_progress, outermost, self_time_in_progress
+from interpose.analysis.calls.in_progress import InProgress, calls_in_progress, self_time_in_progress
+from interpose.analysis.calls.paused import NOT_PAUSED, Lived, Paused, Reading, paused_times
 from interpose.analysis.consolidation.sums import Sums, total
 from interpose.analysis.recording.ending import Ending, ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
-from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
@@ -90,48 +90,24 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     end = ending(process)
     latest_ns = latest_instant_ns(process, sums.values())
     until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
-    known = {thread.number: thread for thread in process.threads}
-    before = before_the_ring(process)
     events = last_events(process)
     known_cpu_ns = last_cpu_ns(process, events)
     open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, end.state == "running"))
-    ends_ns = {each.thread: each.until_ns for each in open_calls}
-    open_ns = self_time_in_progress(process, open_calls)
-    in_calls_ns = _paused_in_calls(process, pauses, open_calls)
-    shares = {
-        number: _share(
-            process,
-            thread,
-            sums.get(number),
-            ends_ns.get(number, until_ns),
-            before.get(number, NOTHING_BEFORE),
-            pauses.within(
-                thread.record.start_ns + before.get(number, NOTHING_BEFORE).wall_ns,
-                thread.record.end_ns or ends_ns.get(number, until_ns),
-            )
-            - in_calls_ns[number],
-            known_cpu_ns.get(number, 0),
-            open_ns.get(number, (0, 0)),
-        )
-        for number, thread in known.items()
-    }
+    shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls)
     found = total(sums.values()).calls
-    for number in sums.keys() - known.keys():
-        process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
-        shares[number] = _share_of_unknown(process, sums[number])
     if end.state != "running":
         _note_what_is_missing(process, found)
     return ProcessAccount(
         process=process,
         ending=end,
-        latest_ns=max([until_ns, *ends_ns.values()]),
+        latest_ns=max([until_ns, *(each.until_ns for each in open_calls)]),
         threads=shares,
-        estimated=end.end_ns is None and any(not thread.record.end_ns for thread in known.values()),
+        estimated=end.end_ns is None and any(not thread.record.end_ns for thread in process.threads),
         open_calls=open_calls,
-        dropped=process.lost_calls + sum(thread.record.dropped for thread in known.values()),
+        dropped=process.lost_calls + sum(thread.record.dropped for thread in process.threads),
         found=found,
         overwritten=process.overwritten,
-        passed=sum(thread.record.passed for thread in known.values()),
+        passed=sum(thread.record.passed for thread in process.threads),
         unseen_cpu_ns=_unseen_cpu_ns(process, shares.values()),
     )
 
@@ -158,54 +134,72 @@ def latest_instant_ns(process: Process, sums: Iterable[Sums]) -> int:
     return max(instants)
 
 
-def _paused_in_calls(process: Process, pauses: Pauses, open_calls: Sequence[InProgress]) -> dict[int, int]:
-    """For each thread, the part of the pauses that is inside its recorded calls, which had begun before."""
-    found: dict[int, int] = defaultdict(int)
-    if not pauses:
-        return found
-    for event in _events_around(process, pauses):
-        if event.parent == 0:
-            found[event.thread] += pauses.within(event.start_ns, event.start_ns + event.wall_ns)
-    for each in outermost(process, open_calls):
-        found[each.thread] += pauses.within(each.call.start_ns, each.until_ns)
-    return found
+def _shares(
+    process: Process,
+    sums: Mapping[int, Sums],
+    pauses: Pauses,
+    until_ns: int,
+    known_cpu_ns: Mapping[int, int],
+    open_calls: Sequence[InProgress],
+) -> dict[int, Share]:
+    """What became of the time of each thread."""
+    known = {thread.number: thread for thread in process.threads}
+    before = defaultdict(Before, before_the_ring(process))
+    ends_ns = {each.thread: each.until_ns for each in open_calls}
+    lived = {
+        number: _lived(thread, ends_ns.get(number, until_ns), known_cpu_ns.get(number, 0), before[number])
+        for number, thread in known.items()
+    }
+    paused = defaultdict(Paused, paused_times(process, pauses, lived, open_calls))
+    open_ns = self_time_in_progress(process, open_calls)
+    shares = {
+        number: _share(
+            process,
+            thread,
+            sums.get(number, Sums()),
+            lived[number].end,
+            before[number],
+            paused[number],
+            open_ns.get(number, (0, 0)),
+        )
+        for number, thread in known.items()
+    }
+    for number in sums.keys() - known.keys():
+        process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
+        shares[number] = _share_of_unknown(process, sums[number])
+    return shares
 
 
-def _events_around(process: Process, pauses: Pauses) -> Iterator[Event]:
-    """The events of the blocks in whose time a pause began."""
-    if process.events is None:
-        return
-    for number, head in process.events.heads():
-        block = process.events.block(number) if pauses.begins_within(head.first_ns, head.last_ns) else None
-        yield from process.events.events(block) if block else ()
+def _lived(thread: Thread, until_ns: int, known_cpu_ns: int, before: Before) -> Lived:
+    """From where on the calls of a thread are there, and until when it is known."""
+    record = thread.record
+    start = Reading(record.start_ns + before.wall_ns, record.start_cpu_ns + before.cpu_ns)
+    return Lived(start, Reading(record.end_ns or until_ns, max(record.end_cpu_ns, known_cpu_ns)))
 
 
 def _share(
     process: Process,
     thread: Thread,
-    sums: Sums | None,
-    until_ns: int,
+    made: Sums,
+    end: Reading,
     before: Before,
-    paused_ns: int,
-    known_cpu_ns: int,
+    paused: Paused,
     open_ns: tuple[int, int],
 ) -> Share:
-    record, made = thread.record, sums or Sums()
-    wall_ns = (record.end_ns or until_ns) - record.start_ns
+    record, wall_ns = thread.record, end.wall_ns - thread.record.start_ns
     if wall_ns < 0:
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    cpu_ns = max(max(record.end_cpu_ns, known_cpu_ns) - record.start_cpu_ns, made.top_cpu_ns)
     return _divided(
         wall_ns,
-        cpu_ns,
+        max(end.cpu_ns - record.start_cpu_ns, made.top_cpu_ns),
         made,
         max(record.own_wall_ns - before.own_wall_ns, 0) + own_ns,
         max(record.own_cpu_ns - before.own_cpu_ns, 0) + own_ns,
         before,
-        paused_ns,
+        paused,
         open_ns,
     )
 
@@ -222,7 +216,7 @@ def _divided(
     own_wall_ns: int,
     own_cpu_ns: int,
     before: Before = NOTHING_BEFORE,
-    paused_ns: int = 0,
+    paused: Paused = NOT_PAUSED,
     open_ns: tuple[int, int] = (0, 0),
 ) -> Share:
     wall_ns = max(wall_ns, calls.self_wall_ns)
@@ -239,8 +233,8 @@ def _divided(
     open_wall_ns = min(open_ns[0], program_wall_ns)
     open_cpu_ns = min(open_ns[1], open_wall_ns, program_cpu_ns)
     program_wall_ns, program_cpu_ns = program_wall_ns - open_wall_ns, program_cpu_ns - open_cpu_ns
-    paused_wall_ns = min(max(paused_ns, 0), program_wall_ns)
-    paused_cpu_ns = program_cpu_ns * paused_wall_ns // program_wall_ns if paused_wall_ns else 0
+    paused_wall_ns = min(paused.wall_ns, program_wall_ns)
+    paused_cpu_ns = min(paused.cpu_ns, paused_wall_ns, program_cpu_ns)
     return Share(
         wall_ns=wall_ns,
         cpu_ns=cpu_ns,

@@ -17,8 +17,9 @@ from interpose.experiments.model.stacks import Site
 class Children:
     """Child processes of one program, started from one line: how many, and what those took that were waited for.
 
-    `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves; the memory is the most
-    that one of them had, 0 if unknown; `is_memory_at_most` if it may have been less. `failed` counts those that exited
+    `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves. The CPU time is without
+    that of their own children that are told apart; the memory is the most that one of them had, 0 if unknown;
+    `is_memory_at_most` if it may have been less. `failed` counts those that exited
     with a status other than 0, or that a signal killed. A signal that asks a process to end is no failure: a pool ends
     its workers by SIGTERM.
     """
@@ -32,12 +33,12 @@ class Children:
     is_memory_at_most: bool = False
     failed: int = 0
 
-    def add(self, child: Child) -> None:
-        """Add one of them."""
+    def add(self, child: Child, of_others_ns: int) -> None:
+        """Add one of them; so much of its CPU time is of children of its own that are told apart."""
         record = child.record
         self.count += 1
         self.wall_ns += max(record.end_ns - record.start_ns, 0)
-        self.cpu_ns += record.cpu_ns
+        self.cpu_ns += max(record.cpu_ns - of_others_ns, 0)
         if child.memory_bytes > self.memory_bytes:
             self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
         ending = ending_of_child(child) if child.has_ended else None
@@ -54,20 +55,30 @@ def children_of(experiment: Experiment) -> list[Children]:
     """The child processes of all processes, those with the most wall time first."""
     alike: dict[tuple[str, Site | None], Children] = {}
     for process in experiment.processes:
-        for program, child in _started(process):
+        for program, child, of_others_ns in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
-            alike.setdefault((program, site), Children(program, site)).add(child)
+            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns)
     return sorted(alike.values(), key=lambda each: (-each.wall_ns, each.program))
 
 
-def _started(process: Process) -> Iterator[tuple[str, Child]]:
-    """What `process` started, each with a name of its program: of one that was recorded, with its script."""
+def _started(process: Process) -> Iterator[tuple[str, Child, int]]:
+    """What `process` started, each with a name of its program: of one that was recorded, with its script, and with the
+    CPU time of the children that it waited for."""
     for each in process.descendants:
         if each.started_as and each.started_as.record.how != EXEC:
-            yield _name(each, each.started_as), each.started_as
+            of_others_ns = sum(other.record.cpu_ns for other in _children_of_number(each) if other.is_measured)
+            yield _name(each, each.started_as), each.started_as, of_others_ns
     for child in process.not_followed:
         if child.record.how != EXEC:
-            yield program_of(child, process).rpartition("/")[2], child
+            yield program_of(child, process).rpartition("/")[2], child, 0
+
+
+def _children_of_number(process: Process) -> Iterator[Child]:
+    """The children of the process, and of what it became by exec."""
+    yield from process.children
+    for each in process.descendants:
+        if each.started_as and each.started_as.record.how == EXEC:
+            yield from _children_of_number(each)
 
 
 def _name(process: Process, child: Child) -> str:

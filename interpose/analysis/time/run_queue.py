@@ -48,7 +48,7 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
     found = {}
     for number, share in account.threads.items():
         waited_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
-        delay_ns = _delay_in_ring(share, delays.get(number, 0))
+        delay_ns = _delay_while_recorded(share, delays.get(number, 0))
         delayed_ns = min(waited_ns, delay_ns)
         if not account.process.log.has_all_system_calls:
             delayed_ns = _delay_of_program(share, waited_ns, delay_ns)
@@ -63,15 +63,15 @@ def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int) -> int:
 
 
 def _waited_elsewhere(share: Share) -> int:
-    not_in_calls_ns = max(share.program_wall_ns - share.program_cpu_ns, 0) + share.before_wall_ns - share.before_cpu_ns
-    return max(share.wall_ns - share.cpu_ns - not_in_calls_ns, 0)
+    unknown_ns = share.before_wall_ns + share.paused_wall_ns - share.before_cpu_ns - share.paused_cpu_ns
+    of_code_ns = max(share.program_wall_ns - share.program_cpu_ns, 0)
+    return max(share.wall_ns - share.cpu_ns - of_code_ns - unknown_ns, 0)
 
 
-def _delay_in_ring(share: Share, delay_ns: int) -> int:
-    """The part of a thread's wait for CPU since the first call that a ring still has: in proportion to its CPU time."""
-    if not share.before_wall_ns or not share.cpu_ns:
-        return delay_ns
-    return delay_ns * max(share.cpu_ns - share.before_cpu_ns, 0) // share.cpu_ns
+def _delay_while_recorded(share: Share, delay_ns: int) -> int:
+    """The part of a thread's wait for CPU that is not before a ring or in a pause: in proportion to its CPU time."""
+    unknown_cpu_ns = share.before_cpu_ns + share.paused_cpu_ns
+    return delay_ns * max(share.cpu_ns - unknown_cpu_ns, 0) // share.cpu_ns if unknown_cpu_ns else delay_ns
 
 
 def _delay_of_program(share: Share, waited_ns: int, delay_ns: int) -> int:

@@ -1,0 +1,115 @@
+"""What each thread spent in the pauses of the recording, outside of its calls.
+
+Nothing is recorded during a pause, so its CPU time is estimated: what the thread used from the last reading of its
+clock before the end of the pause to the first one after it, in proportion to the wall time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from interpose.analysis.calls.in_progress import InProgress, outermost
+from interpose.experiments.format.blocks import Place
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata.pauses import NO_END_NS, Pauses
+from interpose.experiments.model.process import Process
+
+
+class Reading(NamedTuple):
+    """A thread's clock, as read when a call of it began or ended; `call` is 0 at the ends of the thread."""
+
+    wall_ns: int
+    cpu_ns: int
+    call: int = 0
+
+
+class Lived(NamedTuple):
+    """When a thread began, or the oldest call that a ring still has of it, and when it was known last."""
+
+    start: Reading
+    end: Reading
+
+
+class Paused(NamedTuple):
+    """The wall time of pauses, and its CPU time."""
+
+    wall_ns: int = 0
+    cpu_ns: int = 0
+
+
+NOT_PAUSED = Paused()
+
+
+def paused_times(
+    process: Process, pauses: Pauses, lived: Mapping[int, Lived], open_calls: Sequence[InProgress]
+) -> dict[int, Paused]:
+    """How long the threads of `process`, which `lived` so, were paused outside of their calls."""
+    if not pauses:
+        return {}
+    events = _events_beside(process, pauses)
+    in_progress = {each.thread: each for each in outermost(process, open_calls)}
+    return {
+        number: _paused(pauses, _readings(events[number], each, in_progress.get(number)), each)
+        for number, each in lived.items()
+    }
+
+
+def _paused(pauses: Pauses, readings: list[Reading], lived: Lived) -> Paused:
+    """What lies between two readings of one call is in it; all else is outside of calls."""
+    wall_ns = cpu_ns = 0
+    instants = [each.wall_ns for each in readings]
+    for begin_ns, end_ns in pauses.overlapping(lived.start.wall_ns, lived.end.wall_ns):
+        first, last = bisect_right(instants, begin_ns) - 1, bisect_left(instants, end_ns)
+        for one, other in pairwise(readings[max(first, 0) : last + 1]):
+            if not one.call or one.call != other.call:
+                paused_ns = min(end_ns, other.wall_ns) - max(begin_ns, one.wall_ns)
+                wall_ns += paused_ns
+                cpu_ns += max(other.cpu_ns - one.cpu_ns, 0) * paused_ns // (other.wall_ns - one.wall_ns)
+    return Paused(wall_ns, cpu_ns)
+
+
+def _readings(events: list[Event], lived: Lived, in_progress: InProgress | None) -> list[Reading]:
+    """The readings of a thread's clock, in the order of time, from the beginning to the end of the thread."""
+    found = [lived.start, lived.end]
+    for each in events:
+        found.append(Reading(each.start_ns, each.start_cpu_ns, each.call))
+        found.append(Reading(each.start_ns + each.wall_ns, each.start_cpu_ns + each.cpu_ns, each.call))
+    if in_progress:
+        call = in_progress.call
+        found = [each for each in found if each.wall_ns <= call.start_ns]
+        found += [Reading(call.start_ns, call.start_cpu_ns, call.call), lived.end._replace(call=call.call)]
+    return sorted(found)
+
+
+def _events_beside(process: Process, pauses: Pauses) -> dict[int, list[Event]]:
+    """The outermost events of each thread in the blocks beside pauses."""
+    found: dict[int, list[Event]] = defaultdict(list)
+    if process.events is None:
+        return found
+    for place in _blocks_beside(process, pauses):
+        block = process.events.block(place)
+        for event in process.events.events(block) if block else ():
+            if event.parent == 0:
+                found[event.thread].append(event)
+    return found
+
+
+def _blocks_beside(process: Process, pauses: Pauses) -> Iterator[Place]:
+    """Of each thread, the last block that began before the end of a pause, and the next one."""
+    assert process.events is not None
+    heads: dict[int, list[tuple[int, Place]]] = defaultdict(list)
+    for place, head in process.events.heads():
+        heads[head.thread].append((head.first_ns, place))
+    for blocks in heads.values():
+        blocks.sort()
+        begins = [first_ns for first_ns, _ in blocks]
+        wanted = {
+            number
+            for _, end_ns in pauses.overlapping(0, NO_END_NS)
+            for number in (bisect_left(begins, end_ns) - 1, bisect_left(begins, end_ns))
+        }
+        yield from (blocks[number][1] for number in sorted(wanted) if 0 <= number < len(blocks))

@@ -1,0 +1,94 @@
+"""What threads spent in pauses: compared with what the program itself measured there."""
+
+import pytest
+from shops import MS
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.time.run_queue import unseen_wait
+from interpose.experiments.model.experiment import Experiment
+from tests.build import SECOND, START_NS, Build, event
+
+pytestmark = pytest.mark.any_python
+
+# Each thread sleeps and computes by turns; during the middle third, recording is paused.
+PHASES = """
+import sys, threading, time, interpose
+def compute():
+    return sum(range(int(sys.argv[2])))
+def phase():
+    begun_ns, until = time.thread_time_ns(), time.monotonic() + 0.5
+    while time.monotonic() < until:
+        time.sleep(0.002)
+        compute()
+    return time.thread_time_ns() - begun_ns
+def work():
+    for each in range(3):
+        turn.wait()
+        taken_ns = phase()  # the others may have added theirs by then
+        used[each] += taken_ns
+        turn.wait()
+used, turn = [0, 0, 0], threading.Barrier(int(sys.argv[1]) + 1)
+threads = [threading.Thread(target=work) for _ in range(int(sys.argv[1]))]
+for each in threads:
+    each.start()
+for each in (None, interpose.pause, interpose.resume):
+    each and each()
+    turn.wait()
+    turn.wait()
+for each in threads:
+    each.join()
+print(*used)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("threads", "numbers"), [(1, 20_000), (3, 5_000)])
+def test_the_cpu_time_of_a_pause_is_what_was_used_in_it(traced, threads, numbers):
+    done = traced(PHASES, str(threads), str(numbers))
+    first_ns, paused_ns, last_ns = map(int, done.stdout.split())
+    analysis = Analysis(done.experiment)
+    total = analysis.total
+
+    assert 0.85 * paused_ns < total.paused_cpu_ns < 1.15 * paused_ns + 10 * MS
+    # The program's own CPU time includes that of its calls, and of its start.
+    assert 0.6 * (first_ns + last_ns) < total.program_cpu_ns < first_ns + last_ns + 100 * MS
+    assert total.paused_wall_ns > 0.95 * threads * 500 * MS
+
+
+def test_a_wait_for_cpu_during_a_pause_is_none_of_recorded_calls(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.log_events += [
+        f'<event kind="pause" time_ns="{START_NS}"/>',
+        f'<event kind="resume" time_ns="{START_NS + 500 * MS}"/>',
+    ]
+    sleep = build.intrinsic("time.sleep", "sleep")
+    build.events([event(500 * MS, 450 * MS, 0, intrinsic=sleep, start_cpu_ns=300 * MS)])
+    ended = {"end_ns": START_NS + SECOND, "end_cpu_ns": 300 * MS, "run_delay_ns": 200 * MS}
+    build.thread(main=1, tid=812, recorded=1, made=1, **ended)
+    build.ended(SECOND, 300 * MS)
+    (account,) = accounts = Analysis(Experiment(str(build.write()))).accounts
+    (share,) = account.threads.values()
+
+    assert (share.paused_wall_ns, share.paused_cpu_ns, share.program_wall_ns) == (500 * MS, 300 * MS, 50 * MS)
+    assert unseen_wait(accounts) == (0, 50 * MS, 0)
+
+
+def test_several_pauses_in_one_gap_and_one_within_a_call(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    for begin_ms, end_ms in ((100, 200), (250, 300), (500, 600), (950, 1000)):
+        build.log_events.append(f'<event kind="pause" time_ns="{START_NS + begin_ms * MS}"/>')
+        build.log_events.append(f'<event kind="resume" time_ns="{START_NS + end_ms * MS}"/>')
+    sleep = build.intrinsic("time.sleep", "sleep")
+    calls = [(400, 250, 80), (700, 10, 80), (900, 60, 80)]  # the last one ends in a pause
+    build.events(
+        [
+            event(at * MS, wall * MS, 0, intrinsic=sleep, call=number, start_cpu_ns=cpu * MS)
+            for number, (at, wall, cpu) in enumerate(calls, 1)
+        ]
+    )
+    build.thread(main=1, tid=812, recorded=3, made=3, end_ns=START_NS + SECOND, end_cpu_ns=100 * MS)
+    build.ended(SECOND, 100 * MS)
+    (share,) = Analysis(Experiment(str(build.write()))).accounts[0].threads.values()
+
+    assert share.paused_wall_ns == (100 + 50 + 40) * MS
+    assert share.paused_cpu_ns == (80 * 150 // 400 + 20) * MS
