@@ -189,6 +189,22 @@ def test_waiting_that_nobody_saw_is_told(tmp_path):
     assert "unexplained wait" not in [each.rule for each in found_in(busy.survey())]
 
 
+@pytest.mark.parametrize(
+    ("settings", "event"),
+    [
+        ({"INTERPOSE_KINDS": "db,net=count"}, ""),
+        ({"INTERPOSE_FILTER": "kind=db"}, ""),
+        ({}, f'<event kind="filter" time_ns="{START_NS}">kind=db</event>'),
+    ],
+)
+def test_where_calls_were_left_out_a_wait_may_be_in_these(tmp_path, settings, event):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS, settings=settings)
+    shop.now = {1: 0, 2: 0}
+    shop.log_events += [event] if event else []
+
+    assert "unexplained wait" not in [each.rule for each in found_in(shop.survey())]
+
+
 @pytest.mark.parametrize(("stack", "told"), [("none", ["no lines"]), ("own", [])])
 def test_calls_without_lines_are_told_where_they_were_not_asked_for(tmp_path, stack, told):
     shop = Shop(tmp_path / "t.1.er", settings={"INTERPOSE_STACK": stack})

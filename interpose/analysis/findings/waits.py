@@ -10,6 +10,8 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import children_of
+from interpose.experiments.metadata.log import FILTERED, LOWERED
+from interpose.experiments.model.process import Process
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
@@ -78,7 +80,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
 def unseen_waits(survey: Survey) -> Iterator[Finding]:
     """Time outside of recorded calls and without a processor: others used the processors, or the cause is unknown. If
     several threads of a process computed, and waits for the interpreter lock were not recorded, it was probably that
-    lock."""
+    lock. Where calls were left out, nothing can be said of it: it may have been in these."""
     accounts = survey.analysis.accounts
     if not all("calls" in each.process.log.recorded for each in accounts):
         return
@@ -86,7 +88,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
     if for_processor_ns > 0:
         yield found("wait for CPU", (), time_ns=for_processor_ns)
-    if waited.unexplained_ns >= BY_CHANCE_NS:
+    if waited.unexplained_ns >= BY_CHANCE_NS and not any(_leaves_out_calls(each.process) for each in accounts):
         unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
@@ -101,6 +103,13 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
         return finding.wall_ns + min(waited_ns, survey.unseen.in_calls_ns)
     used_ns = sum(share.program_cpu_ns for each in survey.analysis.accounts for share in each.threads.values())
     return finding.wall_ns + survey.unseen.processor_ns * finding.wall_ns // max(used_ns, finding.wall_ns)
+
+
+def _leaves_out_calls(process: Process) -> bool:
+    """Whether calls were not recorded, or not timed, because someone wanted it so."""
+    settings = process.log.settings
+    asked = settings.get("INTERPOSE_FILTER", "off") != "off" or settings.get("INTERPOSE_KINDS", "all") != "all"
+    return asked or bool(process.counts) or any(each.kind in (FILTERED, LOWERED) for each in process.log.events)
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:
