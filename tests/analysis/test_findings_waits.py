@@ -189,6 +189,87 @@ def test_waiting_that_nobody_saw_is_told(tmp_path):
     assert "unexplained wait" not in [each.rule for each in found_in(busy.survey())]
 
 
+LIMITED = """
+import threading, time
+{preparation}
+def work():
+    for _ in range(10):
+        begun_ns = time.perf_counter_ns()
+        {begins}
+        waited.append(time.perf_counter_ns() - begun_ns)
+        time.sleep(0.005)
+        {ends}
+waited = []
+threads = [threading.Thread(target=work) for _ in range(6)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(sum(waited))
+"""
+POOL = """
+import threading
+class Pool:
+    def __init__(self):
+        self.free, self.changed = [1], threading.Condition()
+    def take(self):
+        with self.changed:
+            while not self.free:
+                self.changed.wait()
+            return self.free.pop()
+    def give(self, one):
+        with self.changed:
+            self.free.append(one)
+            self.changed.notify()
+"""
+
+
+@pytest.mark.parametrize(
+    ("preparation", "begins", "ends", "intrinsic"),
+    [
+        ("turn = threading.Semaphore(1)", "turn.acquire()", "turn.release()", "threading.Semaphore.acquire"),
+        ("from pool import Pool; pool = Pool()", "one = pool.take()", "pool.give(one)", "threading.Condition.wait"),
+    ],
+)
+def test_threads_that_wait_for_their_turn_are_told_first(traced, tmp_path, preparation, begins, ends, intrinsic):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "pool.py").write_text(POOL)
+    done = traced(LIMITED.format(preparation=preparation, begins=begins, ends=ends), PYTHONPATH=str(library))
+    waited_ns = int(done.stdout)
+
+    first, *_ = found_in(Survey(Analysis(done.experiment)))
+
+    assert (first.rule, first.first.intrinsic, first.first.site.line) == ("waits for a turn", intrinsic, 7)
+    assert 2 <= first.units <= 6
+    assert 0.9 * waited_ns < first.wall_ns <= waited_ns
+
+
+def test_threads_that_wait_for_a_message_wait_for_no_turn(traced):
+    done = traced("""
+import threading, time
+told, changed, over = threading.Event(), threading.Condition(), []
+def wait():
+    told.wait()
+    with changed:
+        while not over:
+            changed.wait()
+threads = [threading.Thread(target=wait) for _ in range(4)]
+for each in threads:
+    each.start()
+time.sleep(0.3)
+told.set()
+time.sleep(0.3)
+with changed:
+    over.append(1)
+    changed.notify_all()
+for each in threads:
+    each.join()
+""")
+
+    assert "waits for a turn" not in [each.rule for each in found_in(Survey(Analysis(done.experiment)))]
+
+
 @pytest.mark.parametrize(
     ("settings", "event"),
     [

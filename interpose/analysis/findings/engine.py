@@ -27,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     event_loops.blocked,
     waits.sleeps,
     waits.convoys,
+    waits.turns,
     waits.interpreter_lock,
     drivers.waits_for_the_disk,
     drivers.waits_for_a_lock,

@@ -26,7 +26,7 @@ from interpose.kinds import IDLE, NATIVE
 
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
 # Inner calls of these kinds, of the same kind or native, count as part of the outer call.
-WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process"))
+WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
 
@@ -208,6 +208,7 @@ class _Reading:
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes
         found.threads.add((self._number, thread))
+        found.is_direct |= intrinsic.kind == "sync" and site == next(self._process.frames(stack), None)
         return found
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.findings.finding import Finding, found
+from interpose.analysis.findings.finding import Calls, Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import children_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED
@@ -27,6 +27,9 @@ BY_CHANCE_NS = 50_000_000
 NAMED = 3
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
+# Who waits so, waits to be told something, or for the end of others.
+MESSAGES = frozenset(("threading.Event.wait", "threading.Thread.join", "threading._shutdown", "asyncio.Event.wait"))
+CONDITIONS = frozenset(("threading.Condition.wait", "asyncio.Condition.wait"))
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
 _HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
 
@@ -47,6 +50,20 @@ def convoys(survey: Survey) -> Iterator[Finding]:
         calls, _ = total_of(rows)
         if calls >= WAITS_AT_LEAST and threads_of(rows) > 1 and not _OF_A_THREAD.search(holder):
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
+
+
+def turns(survey: Survey) -> Iterator[Finding]:
+    """Threads that wait at one line for their turn: for what a pool, a semaphore or a queue lets only some have."""
+    waits = [each for each in survey.of_kind("sync") if each.site and each.site.own and _is_for_a_turn(each)]
+    for _, rows in grouped(waits, lambda each: (each.site, each.intrinsic)):
+        if threads_of(rows) > 1 and total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
+            yield found("waits for a turn", rows, units=threads_of(rows), unit="waiting thread")
+
+
+def _is_for_a_turn(each: Calls) -> bool:
+    """Whether others had what it waited for. A condition that the program's own line waits for may be any message."""
+    is_message = each.intrinsic in MESSAGES or (each.intrinsic in CONDITIONS and each.is_direct)
+    return not is_message and not _HELD.fullmatch(each.detail)
 
 
 def interpreter_lock(survey: Survey) -> Iterator[Finding]:

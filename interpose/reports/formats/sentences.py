@@ -24,6 +24,7 @@ _ADVICE = {
     "fsync storm": "Force the data to disk once, after the last write.",
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
     "repeated work": "Cache the result.",
     "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
     "database waits for a lock": "Keep write transactions short, or use a write-ahead log (WAL).",
@@ -215,6 +216,12 @@ def _convoy(words: Sentences, finding: Finding) -> str:
     return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
 
 
+def _turns(words: Sentences, finding: Finding) -> str:
+    assert finding.first is not None
+    waited = f"{count(finding.units, 'thread')} waited {count(finding.calls, 'time')} in {finding.first.intrinsic}"
+    return f"{waited} from {words.where(finding.first)} ({words.took(finding)})."
+
+
 def _holder(finding: Finding) -> Site | None:
     """The line that held the lock; None if the recorder's text names another sort of place."""
     line = _LINE.fullmatch(finding.about) if finding.rule == "lock convoy" else None
@@ -353,6 +360,7 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "fsync storm": _forced,
     "sleep within a transaction": _sleep,
     "lock convoy": _convoy,
+    "waits for a turn": _turns,
     "repeated work": _again,
     "database waits for the disk": _disk,
     "database waits for a lock": _locked,
