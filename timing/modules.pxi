@@ -65,6 +65,9 @@ cdef const char *put_in_place(object module, Declared intrinsic) except NULL:
     elif way == "import":
         know_gil_waits(intrinsic)
         return b"import table"
+    elif way == "loop":
+        know_loop_waits(module, intrinsic)
+        return b"import table"
     elif way == "native":
         know_native(intrinsic)
         return b"import table"

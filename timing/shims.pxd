@@ -256,6 +256,10 @@ cdef extern from "hooks/gil_waits.h":
     const char *gil_waits_begin(const slot *)
     bint gil_waits_end()
 
+cdef extern from "hooks/loop_waits.h":
+    const char *loop_waits_begin(const slot *, const void *)
+    bint loop_waits_end()
+
 cdef extern from "native/native_wrappers.h":
     ctypedef struct c_native_row "struct native_row":
         const char *library

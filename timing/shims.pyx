@@ -54,6 +54,7 @@ include "calibration.pxi"
 include "levels.pxi"
 include "marks.pxi"
 include "gil_waits.pxi"
+include "loop_waits.pxi"
 include "native.pxi"
 include "control.pxi"
 include "collector_area.pxi"
@@ -257,6 +258,7 @@ cdef Py_ssize_t end_all(bint detached) except -1:
     _installed.clear()
     _timed_by_wrapt.clear()
     left += [] if gil_waits_end() else [None]
+    left += [] if loop_waits_end() else [None]
     left += [] if child_waits_end() else [None]
     left += [None] * native_end_all()
     tell_lines_as(NULL)

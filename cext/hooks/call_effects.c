@@ -14,33 +14,6 @@
 #include "hooks/object_descriptor.h"
 #include "hooks/slot.h"
 
-static void set_role(int number, enum role role)
-{
-    struct descriptor *known = descriptor_known(number);
-    if (known)
-        __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
-}
-
-static void set_last(int number, enum last last)
-{
-    struct descriptor *known = descriptor_known(number);
-    if (!known)
-        return;
-    __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
-    __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
-        __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
-}
-
-static void set_watcher(int number, const PyObject *watcher, void (*set)(struct descriptor *, uint32_t))
-{
-    struct descriptor *known = descriptor_known(number);
-    if (known && side_begin(SIDE_WATCHERS)) {
-        set(known, watcher_of(watcher));
-        side_end(SIDE_WATCHERS);
-    }
-}
-
 static void forget_range(const struct call *call)
 {
     PyObject *low = argument_of(call, 0), *high = argument_of(call, 1);
@@ -80,10 +53,10 @@ void change_before(struct call *call)
         connects(call);
         break;
     case EFFECT_watch:
-        set_watcher(call->descriptor, call->owner, watch);
+        descriptor_watch(call->descriptor, watcher_of(call->owner), watch);
         break;
     case EFFECT_unwatch:
-        set_watcher(call->descriptor, call->owner, unwatch);
+        descriptor_watch(call->descriptor, watcher_of(call->owner), unwatch);
         break;
     case EFFECT_exec:
         becomes(call);
@@ -140,7 +113,7 @@ static void accepted(PyObject *result)
     PyObject *number = PyTuple_Check(result) && PyTuple_GET_SIZE(result) ? PyTuple_GET_ITEM(result, 0) : NULL;
     int descriptor = descriptor_of(number);
     descriptor_forget(descriptor);
-    set_role(descriptor, ROLE_CONNECTION);
+    descriptor_has_role(descriptor, ROLE_CONNECTION);
 }
 
 /* Whom os.waitid only looks at is noted by whoever reaps it: the kernel counts what it used then. */
@@ -168,17 +141,17 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         unwatch_all(result && result != Py_None ? result : call->owner);
         break;
     case EFFECT_listen:
-        set_role(call->descriptor, ROLE_LISTENER);
+        descriptor_has_role(call->descriptor, ROLE_LISTENER);
         break;
     case EFFECT_accept:
         accepted(result);
         break;
     case EFFECT_send:
-        set_last(call->descriptor, LAST_SENT);
+        descriptor_moved(call->descriptor, LAST_SENT);
         break;
     case EFFECT_receive:
         if (bytes)
-            set_last(call->descriptor, LAST_RECEIVED);
+            descriptor_moved(call->descriptor, LAST_RECEIVED);
         break;
     case EFFECT_fork:
         if (PyTuple_Check(result))

@@ -89,7 +89,7 @@ static uint32_t kind_by_choice(const struct call *call)
     case CHOICE_blocking:
         return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
-        return slot->kinds[kind_of_watched(call->owner)];
+        return slot->kinds[kind_of_watched(watcher_of(call->owner), false)];
     case CHOICE_child:
         return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_pool:

@@ -1,5 +1,7 @@
 #include "hooks/idle_descriptors.h"
 
+#include <fcntl.h>
+
 #include "cpython/side_lock.h"
 #include "hooks/object_descriptor.h"
 
@@ -25,6 +27,33 @@ uint32_t watcher_of(const PyObject *object)
 {
     uint32_t number = (uint32_t)((uintptr_t)object >> 4);
     return number ? number : 1;
+}
+
+void descriptor_has_role(int number, enum role role)
+{
+    struct descriptor *known = descriptor_known(number);
+    if (known)
+        __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
+}
+
+void descriptor_moved(int number, enum last last)
+{
+    struct descriptor *known = descriptor_known(number);
+    if (!known)
+        return;
+    __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
+    __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
+        __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
+}
+
+void descriptor_watch(int number, uint32_t watcher, void (*set)(struct descriptor *, uint32_t))
+{
+    struct descriptor *known = descriptor_known(number);
+    if (known && side_begin(SIDE_WATCHERS)) {
+        set(known, watcher);
+        side_end(SIDE_WATCHERS);
+    }
 }
 
 static uint32_t watcher_at(const struct descriptor *known, unsigned place)
@@ -77,12 +106,21 @@ static bool is_busy(struct descriptor known)
     return known.known && !is_idle(known);
 }
 
-enum kind kind_of_watched(const PyObject *object)
+static bool is_open(int number)
 {
-    uint32_t watcher = watcher_of(object);
-    for (int number = 0, end = end_of_watched(); number < end; number++)
-        if (is_watched_by(&descriptors[number], watcher) && is_busy(descriptor_now(&descriptors[number])))
+    bool is_there = fcntl(number, F_GETFD) >= 0;
+    if (!is_there)
+        descriptor_forget(number);
+    return is_there;
+}
+
+enum kind kind_of_watched(uint32_t watcher, bool is_sure)
+{
+    for (int number = 0, end = end_of_watched(); number < end; number++) {
+        bool may_be_busy = is_watched_by(&descriptors[number], watcher) && is_busy(descriptor_now(&descriptors[number]));
+        if (may_be_busy && (!is_sure || is_open(number)))
             return KIND_net;
+    }
     return KIND_idle;
 }
 

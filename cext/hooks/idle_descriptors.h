@@ -14,8 +14,16 @@ extern uint32_t answers;    /* given on servers' connections */
 /* Does a wait on this descriptor end with new work, rather than with the answer to something? */
 bool is_idle(struct descriptor known);
 
-/* A number for an object that waits for registered descriptors; never 0. */
+/* A number for what waits for registered descriptors, an object, or the loop of hooks/loop_waits.h; never 0. */
+enum { WATCHER_LOOP = -1 }; /* no object is at such an address */
 uint32_t watcher_of(const PyObject *object);
+
+void descriptor_has_role(int number, enum role role);
+
+/* Something was sent or received. */
+void descriptor_moved(int number, enum last last);
+
+void descriptor_watch(int number, uint32_t watcher, void (*set)(struct descriptor *, uint32_t));
 
 void watch(struct descriptor *known, uint32_t watcher);
 
@@ -24,6 +32,7 @@ void unwatch(struct descriptor *known, uint32_t watcher);
 /* The watcher is gone, or a new one has taken its place. */
 void unwatch_all(const PyObject *object);
 
-enum kind kind_of_watched(const PyObject *object);
+/* With `is_sure`, a descriptor that may have been closed unseen is looked at before it counts. */
+enum kind kind_of_watched(uint32_t watcher, bool is_sure);
 
 enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count);

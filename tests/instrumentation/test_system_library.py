@@ -12,7 +12,7 @@ from tracing import Traced, environment, events_of, write_program
 
 from interpose.config import levels
 from interpose.instrumentation import system_library
-from interpose.instrumentation.system_library import PACKAGES, every, marks, of_packages, served, tracers, web
+from interpose.instrumentation.system_library import PACKAGES, every, loops, marks, of_packages, served, tracers, web
 from interpose.library import Intrinsic, resolve
 
 INTRINSICS = every()
@@ -34,6 +34,7 @@ IN_THREADS_OF_PACKAGES = {
     "flask.ctx.RequestContext.match_request",
     "prompt_toolkit.input.Vt100Input.read_keys",
     *(each.name for each in tracers.INTRINSICS),  # no calls: test_active_spans
+    *(each.name for each in loops.INTRINSICS),  # how often a loop waits is its own affair: test_uvloop
 }
 
 

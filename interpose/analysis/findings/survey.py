@@ -117,7 +117,9 @@ class Survey:
     def waits_of_loops(self) -> list[Calls]:
         """The waits of asyncio's loops in their selectors, where these were for more than timers and work."""
         lines = {
-            process.own_line(stack) for process, kept in self.per_process() for stack in waits_of_loops(process, kept)
+            process.own_line(stack)
+            for process, kept in self.per_process()
+            for _, stack in waits_of_loops(process, kept)
         }
         return [each for each in self.of_kind("net") if each.intrinsic in SELECTORS and each.site in lines]
 

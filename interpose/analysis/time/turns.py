@@ -1,8 +1,7 @@
 """Turns of asyncio's event loops that took long, and the calls in them.
 
 The loop waits in its selector once a turn, and runs a task at most once a turn. So between two calls of a task in one
-turn nothing else ran. Of a loop written in C (uvloop) no turns are recorded: there each long call that was never
-suspended counts as one.
+turn nothing else ran. Of a loop whose waits are not recorded, each long call that was never suspended counts as a turn.
 """
 
 from __future__ import annotations
@@ -23,7 +22,10 @@ from interpose.experiments.model.process import Process
 LONG_NS = 50_000_000
 # Reading more would take longer than a user wants to wait for a report; the beginning shows the pattern.
 EVENTS_AT_MOST = 500_000
-SELECTORS = frozenset(("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control"))
+POLL_OF_UVLOOP = "uvloop.Loop.poll"
+SELECTORS = frozenset(
+    ("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control", POLL_OF_UVLOOP)
+)
 _LOOP = "_run_once"
 _FRAMES_OF_LOOP = 4
 _GREENLETS = ("gevent.", "eventlet.", "greenlet.")
@@ -54,8 +56,11 @@ class Call(NamedTuple):
         return self.start_cpu_ns + self.cpu_ns
 
 
-_WALL, _THREAD, _STACK = (Call._fields.index(name) for name in ("wall_ns", "thread", "stack"))
+_WALL, _THREAD, _INTRINSIC, _STACK = (
+    Call._fields.index(name) for name in ("wall_ns", "thread", "intrinsic", "stack")
+)
 Wanted = Callable[[tuple[int, ...]], bool]
+Wait = tuple[int, int]  # intrinsic and stack
 
 
 @dataclass
@@ -89,15 +94,17 @@ def long_turns(process: Process, records: Records) -> tuple[list[Turn], list[Cal
     return turns, reading.long
 
 
-def waits_of_loops(process: Process, records: Records) -> set[int]:
-    """The stacks that asyncio's loops waited from in their selectors."""
+def waits_of_loops(process: Process, records: Records) -> set[Wait]:
+    """The intrinsics and stacks by which loops waited in their selectors."""
     intrinsic, stack = (records.by.index(name) for name in ("intrinsic", "stack"))
     made = {(each.key[intrinsic], each.key[stack]) for each in records.calls()}
     asked = {number for number in {number for number, _ in made} if process.intrinsic(number).name in SELECTORS}
-    return {stack for stack in {stack for number, stack in made if number in asked} if _is_in_loop(process, stack)}
+    return {each for each in made if each[0] in asked and _is_in_loop(process, *each)}
 
 
-def _is_in_loop(process: Process, stack: int) -> bool:
+def _is_in_loop(process: Process, number: int, stack: int) -> bool:
+    if process.intrinsic(number).name == POLL_OF_UVLOOP:
+        return True
     return any(frame.function.endswith(_LOOP) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
 
 
@@ -137,7 +144,7 @@ def _meets(head: BlockHead, spans: Sequence[Turn]) -> bool:
 class _Turns:
     """Finds the long turns among events, and keeps the long calls of tasks."""
 
-    def __init__(self, process: Process, waits: set[int]) -> None:
+    def __init__(self, process: Process, waits: set[Wait]) -> None:
         self._waits = waits
         self._whole = {each.number for each in process.threads if not each.record.dropped}
         self._latest: dict[int, Call] = {}
@@ -146,11 +153,11 @@ class _Turns:
 
     def is_wanted(self, values: tuple[int, ...]) -> bool:
         """Whether an event is a wait of a loop, or long; others are ignored."""
-        return values[_WALL] >= LONG_NS or values[_STACK] in self._waits
+        return values[_WALL] >= LONG_NS or (values[_INTRINSIC], values[_STACK]) in self._waits
 
     def add(self, call: Call) -> None:
         """Process the next of these events of its thread."""
-        if call.stack in self._waits and not call.task:
+        if (call.intrinsic, call.stack) in self._waits and not call.task:
             self._add_wait(call)
         elif call.task and call.wall_ns >= LONG_NS and call.thread in self._whole:
             self.long.append(call)
@@ -171,13 +178,17 @@ class _Turns:
         return sorted(self._turns + alone, key=lambda turn: (turn.thread, turn.start_ns))
 
 
-def _put_calls(turns: list[Turn], process: Process, waits: set[int]) -> None:
+def _put_calls(turns: list[Turn], process: Process, waits: set[Wait]) -> None:
     """Put each call into the turn that it began or ended in."""
     of_thread: dict[int, list[Turn]] = defaultdict(list)
     for turn in turns:
         of_thread[turn.thread].append(turn)
     starts = {thread: [turn.start_ns for turn in mine] for thread, mine in of_thread.items()}
-    for call in calls_of(process, lambda values: values[_THREAD] in starts and values[_STACK] not in waits, turns):
+
+    def is_wanted(values: tuple[int, ...]) -> bool:
+        return values[_THREAD] in starts and (values[_INTRINSIC], values[_STACK]) not in waits
+
+    for call in calls_of(process, is_wanted, turns):
         mine = of_thread[call.thread]
         around = [_turn_at(mine, starts[call.thread], at_ns) for at_ns in (call.start_ns, call.end_ns)]
         for found in around[: 1 if around[0] is around[1] else 2]:

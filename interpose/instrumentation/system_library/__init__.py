@@ -26,6 +26,7 @@ PACKAGES = {
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
     "gevent": "greenlets",
+    "uvloop": "loops",
 }
 
 

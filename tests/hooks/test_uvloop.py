@@ -1,0 +1,110 @@
+"""The waits of uvloop's loop, which is written in C: recorded, and idle, as those of asyncio's loop are."""
+
+import pytest
+from edges import need
+from tracing import traced  # noqa: F401
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+
+pytestmark = [pytest.mark.packages]
+
+RUN = """
+import asyncio, socket, subprocess, sys, time
+if sys.argv[1] == "uvloop":
+    from uvloop import run
+else:
+    from asyncio import run
+"""
+# A server whose answers take 30 ms each; the client then says nothing for half a second, and goes.
+SERVED = """
+async def serve(reader, writer):
+    global answered_ns
+    while line := await reader.readline():
+        begun_ns = time.monotonic_ns()
+        await asyncio.sleep(0.03)
+        answered_ns += time.monotonic_ns() - begun_ns
+        writer.write(line)
+    writer.close()
+    gone.set()
+
+CLIENT = '''
+import socket, sys, time
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+for _ in range(10):
+    server.sendall(b"x\\\\n")
+    server.recv(9)
+time.sleep(0.5)
+'''
+
+async def main():
+    global answered_ns, gone
+    answered_ns, gone = 0, asyncio.Event()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    client = subprocess.Popen([sys.executable, "-S", "-c", CLIENT, str(port)])
+    await gone.wait()
+    client.wait()
+    print(answered_ns)
+run(main())
+"""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
+    need(*(["uvloop"] if loop == "uvloop" else []))
+    done = traced(RUN + SERVED, loop, INTERPOSE_FOLLOW="off")
+    answered_ns = int(done.stdout)
+    survey = Survey(Analysis(done.experiment))
+    polls = [each for each in survey.calls if each.intrinsic in ("uvloop.Loop.poll", "select.epoll.poll")]
+    waited_ns = {kind: sum(each.wall_ns for each in polls if each.kind == kind) for kind in ("net", "idle")}
+
+    assert 0.9 * answered_ns < waited_ns["net"] < 1.1 * answered_ns
+    assert 450_000_000 < waited_ns["idle"] < 1_500_000_000
+    assert survey.unseen.unexplained_ns < 0.1 * answered_ns
+    assert {each.intrinsic for each in polls} == {"uvloop.Loop.poll" if loop == "uvloop" else "select.epoll.poll"}
+
+
+BLOCKED = """
+async def blocks():
+    for _ in range(5):
+        await asyncio.sleep(0.05)
+        time.sleep(0.08)
+
+async def others():
+    for _ in range(60):
+        await asyncio.sleep(0.005)
+
+async def main():
+    await asyncio.gather(blocks(), others(), others())
+run(main())
+"""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_what_blocks_a_loop_is_told(traced, loop):  # noqa: F811
+    need(*(["uvloop"] if loop == "uvloop" else []))
+    first, *_ = found_in(Survey(Analysis(traced(RUN + BLOCKED, loop).experiment)))
+
+    assert (first.rule, first.intrinsic, first.units) == ("blocked event loop", "time.sleep", 5)
+    assert 0.9 * 400_000_000 < first.bound_ns < 1.2 * 400_000_000
+
+
+def test_the_loop_is_as_before_when_recording_has_ended(traced):  # noqa: F811
+    need("uvloop")
+    done = traced(
+        RUN
+        + """
+from interpose.timing import shims
+async def main():
+    await asyncio.sleep(0.01)
+run(main())
+print(shims.end())
+run(main())
+""",
+        "uvloop",
+    )
+
+    assert done.stdout == "0\n"
+    assert 1 <= len(done.events("uvloop.Loop.poll")) < 20
