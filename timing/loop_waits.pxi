@@ -9,6 +9,8 @@ cdef bint know_loop_waits(object module, Declared intrinsic) except False:
     cdef const char *why
     if native_is_on():
         raise NotInterposed("its native calls are recorded")
+    if loop_waits_are_on():
+        raise NotInterposed("another loop's are recorded")
     if definition == NULL:
         raise NotInterposed(ABSENT)
     fit(&_of_loop_waits, intrinsic)

@@ -257,6 +257,7 @@ cdef extern from "hooks/gil_waits.h":
     bint gil_waits_end()
 
 cdef extern from "hooks/loop_waits.h":
+    bint loop_waits_are_on()
     const char *loop_waits_begin(const slot *, const void *)
     bint loop_waits_end()
 

@@ -11,6 +11,7 @@
 #include "hooks/child_waits.h"
 #include "hooks/descriptors.h"
 #include "hooks/idle_descriptors.h"
+#include "hooks/loop_waits.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/slot.h"
 
@@ -114,6 +115,8 @@ static void accepted(PyObject *result)
     int descriptor = descriptor_of(number);
     descriptor_forget(descriptor);
     descriptor_has_role(descriptor, ROLE_CONNECTION);
+    if (loop_waits_are_on()) /* else gevent's registers it only where its first request is not there yet */
+        descriptor_watch(descriptor, (uint32_t)WATCHER_LOOP, watch);
 }
 
 /* Whom os.waitid only looks at is noted by whoever reaps it: the kernel counts what it used then. */

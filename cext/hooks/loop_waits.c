@@ -20,6 +20,8 @@
 
 #define FUNCTIONS(X) \
     X(int,     epoll_pwait, (int number, struct epoll_event *found, int room, int timeout_ms, const sigset_t *mask)) \
+    X(int,     epoll_wait,  (int number, struct epoll_event *found, int room, int timeout_ms)) \
+    X(int,     epoll_ctl,   (int number, int what, int descriptor, struct epoll_event *event)) \
     X(int,     accept4,     (int number, struct sockaddr *address, socklen_t *bytes, int flags)) \
     X(int,     connect,     (int number, const struct sockaddr *address, socklen_t bytes)) \
     X(ssize_t, read,        (int number, void *memory, size_t bytes)) \
@@ -42,7 +44,7 @@ static bool is_noted(void)
     return of_waits && recorder_is_on() && known_thread();
 }
 
-/* How the loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it ever used. */
+/* How uvloop's loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it ever used. */
 static void note_moved(int number, enum last last)
 {
     int saved = errno;
@@ -123,6 +125,15 @@ static int loop_connect(int number, const struct sockaddr *address, socklen_t by
     return failed;
 }
 
+static int loop_epoll_ctl(int number, int what, int descriptor, struct epoll_event *event)
+{
+    int failed = real.epoll_ctl(number, what, descriptor, event), saved = errno;
+    if (!failed && is_noted())
+        descriptor_watch(descriptor, (uint32_t)WATCHER_LOOP, what == EPOLL_CTL_DEL ? unwatch : watch);
+    errno = saved;
+    return failed;
+}
+
 /* --- the waits */
 
 static uint32_t stack_of_wait(struct thread *thread)
@@ -149,18 +160,26 @@ static void end_wait(struct span *span)
         governor_note(span->intrinsic);
 }
 
+#define WAIT(call) \
+    struct span span; \
+    int saved = errno; \
+    bool is_begun = begin_wait(&span); \
+    errno = saved; \
+    int result = call; \
+    saved = errno; \
+    if (is_begun) \
+        end_wait(&span); \
+    errno = saved; \
+    return result
+
 static int loop_epoll_pwait(int number, struct epoll_event *found, int room, int timeout_ms, const sigset_t *mask)
 {
-    struct span span;
-    int saved = errno;
-    bool is_begun = begin_wait(&span);
-    errno = saved;
-    int result = real.epoll_pwait(number, found, room, timeout_ms, mask);
-    saved = errno;
-    if (is_begun)
-        end_wait(&span);
-    errno = saved;
-    return result;
+    WAIT(real.epoll_pwait(number, found, room, timeout_ms, mask));
+}
+
+static int loop_epoll_wait(int number, struct epoll_event *found, int room, int timeout_ms)
+{
+    WAIT(real.epoll_wait(number, found, room, timeout_ms));
 }
 
 /* --- exchanging */
@@ -170,7 +189,7 @@ static struct {
     struct import import;
     void *ours, **real;
 } exchanged[] = {FUNCTIONS(EXCHANGED)};
-enum { EXCHANGED_COUNT = sizeof exchanged / sizeof *exchanged };
+enum { PWAIT, WAIT_OF_FOUR, EXCHANGED_COUNT = sizeof exchanged / sizeof *exchanged };
 
 static const void *object_of(const void *function)
 {
@@ -194,14 +213,19 @@ static void exchange(unsigned number)
         import->count = 0;
 }
 
+bool loop_waits_are_on(void)
+{
+    for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
+        if (exchanged[number].import.count)
+            return true;
+    return false;
+}
+
 const char *loop_waits_begin(const struct slot *slot, const void *within)
 {
     struct import *imports[EXCHANGED_COUNT + 1] = {NULL};
-    for (unsigned number = 0; number < EXCHANGED_COUNT; number++) {
-        if (exchanged[number].import.count)
-            return "another module's loop is recorded";
+    for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
         imports[number] = &exchanged[number].import;
-    }
     if (waiting_sites_begin())
         return "memory is short";
     const char *wrong = imports_find(imports, within);
@@ -210,7 +234,7 @@ const char *loop_waits_begin(const struct slot *slot, const void *within)
     of_waits = slot;
     for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
         exchange(number);
-    return exchanged[0].import.count ? NULL : "its module waits by other functions";
+    return exchanged[PWAIT].import.count || exchanged[WAIT_OF_FOUR].import.count ? NULL : "its module waits by other functions";
 }
 
 bool loop_waits_end(void)

@@ -1,4 +1,4 @@
-/* The waits of an event loop that is written in C, as uvloop's is: the functions of the C library by which its module waits for
+/* The waits of an event loop that is written in C, as uvloop's and gevent's are: the functions of the C library by which its module waits for
    descriptors, and by which it reads, writes and connects them, exchanged in its import table. Only the waits are recorded; the
    others tell whether who waits does so for new work or for an answer. The module waits without the interpreter lock. */
 #pragma once
@@ -6,6 +6,9 @@
 #include <stdbool.h>
 
 #include "hooks/slot.h"
+
+/* Is a module's loop recorded already? Then another one's cannot be. */
+bool loop_waits_are_on(void);
 
 /* From now on the waits of the module that has the code `within` are calls of `slot`. NULL, or why not. */
 const char *loop_waits_begin(const struct slot *slot, const void *within);

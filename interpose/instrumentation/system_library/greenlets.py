@@ -1,4 +1,4 @@
-"""gevent: what greenlets wait for of each other, and time. What its loop waits for, written in C, is not seen."""
+"""gevent: what greenlets wait for of each other, and time; and the waits of its loop, which is written in C."""
 
 from interpose.library import Intrinsic, alike
 
@@ -9,6 +9,7 @@ QUEUE = ("gevent.queue.SimpleQueue.", "gevent._gevent_cqueue:SimpleQueue.")
 GREENLET = ("gevent.Greenlet.", "gevent._gevent_cgreenlet:Greenlet.")
 
 INTRINSICS = [
+    Intrinsic("gevent.hub.Loop.poll", "gevent.libev.corecext:get_version", "net idle", by="loop"),
     Intrinsic("gevent.sleep", "gevent.hub:sleep", "sleep idle"),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", waits=True),
     *alike(*EVENT, "wait", "sync idle", waits=True),

@@ -1,4 +1,4 @@
-"""The waits of uvloop's loop, which is written in C: recorded, and idle, as those of asyncio's loop are."""
+"""The waits of loops written in C, uvloop's and gevent's: recorded, and idle, as those of asyncio's loop are."""
 
 import pytest
 from edges import need
@@ -17,6 +17,16 @@ if sys.argv[1] == "uvloop":
 else:
     from asyncio import run
 """
+CLIENT = """
+CLIENT = '''
+import socket, sys, time
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+for _ in range(10):
+    server.sendall(b"x\\\\n")
+    server.recv(9)
+time.sleep(0.5)
+'''
+"""
 # A server whose answers take 30 ms each; the client then says nothing for half a second, and goes.
 SERVED = """
 async def serve(reader, writer):
@@ -28,15 +38,6 @@ async def serve(reader, writer):
         writer.write(line)
     writer.close()
     gone.set()
-
-CLIENT = '''
-import socket, sys, time
-server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-for _ in range(10):
-    server.sendall(b"x\\\\n")
-    server.recv(9)
-time.sleep(0.5)
-'''
 
 async def main():
     global answered_ns, gone
@@ -51,19 +52,47 @@ run(main())
 """
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+# The same without coroutines.
+SERVED_BY_GREENLETS = """
+from gevent import monkey
+monkey.patch_all()
+import subprocess, sys, time
+import gevent.event, gevent.server
+answered_ns, gone = 0, gevent.event.Event()
+def serve(connection, address):
+    global answered_ns
+    lines = connection.makefile("rb")
+    while line := lines.readline():
+        begun_ns = time.monotonic_ns()
+        gevent.sleep(0.03)
+        answered_ns += time.monotonic_ns() - begun_ns
+        connection.sendall(line)
+    gone.set()
+server = gevent.server.StreamServer(("127.0.0.1", 0), serve)
+server.start()
+client = subprocess.Popen([sys.executable, "-S", "-c", CLIENT, str(server.server_port)])
+gone.wait()
+client.wait()
+server.stop()
+print(answered_ns)
+"""
+POLLS = {"asyncio": "select.epoll.poll", "uvloop": "uvloop.Loop.poll", "gevent": "gevent.hub.Loop.poll"}
+
+
+@pytest.mark.parametrize("loop", POLLS)
 def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
-    need(*(["uvloop"] if loop == "uvloop" else []))
-    done = traced(RUN + SERVED, loop, INTERPOSE_FOLLOW="off")
+    need(*([loop] if loop != "asyncio" else []))
+    program = CLIENT + (SERVED_BY_GREENLETS if loop == "gevent" else RUN + SERVED)
+    done = traced(program, loop, INTERPOSE_FOLLOW="off")
     answered_ns = int(done.stdout)
     survey = Survey(Analysis(done.experiment))
-    polls = [each for each in survey.calls if each.intrinsic in ("uvloop.Loop.poll", "select.epoll.poll")]
+    polls = [each for each in survey.calls if each.intrinsic in POLLS.values()]
     waited_ns = {kind: sum(each.wall_ns for each in polls if each.kind == kind) for kind in ("net", "idle")}
 
     assert 0.9 * answered_ns < waited_ns["net"] < 1.1 * answered_ns
     assert 450_000_000 < waited_ns["idle"] < 1_500_000_000
     assert survey.unseen.unexplained_ns < 0.1 * answered_ns
-    assert {each.intrinsic for each in polls} == {"uvloop.Loop.poll" if loop == "uvloop" else "select.epoll.poll"}
+    assert {each.intrinsic for each in polls} == {POLLS[loop]}
 
 
 BLOCKED = """
