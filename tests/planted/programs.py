@@ -226,6 +226,18 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """,
+    "a few connections for many threads": """
+import threading, time
+few = threading.Semaphore(2)
+def work():
+    for _ in range(15):
+        few.acquire()  # cause: waits for a turn
+        time.sleep(0.004)  # cause: slow calls
+        few.release()
+threads = [threading.Thread(target=work) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+""",
     "a lock held over statements": SHOP
     + """
 import threading
