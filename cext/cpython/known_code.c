@@ -5,13 +5,6 @@
 #include "core/recorder.h"
 #include "cpython/ownership.h"
 
-PyObject *module_of(frame *here)
-{
-    PyObject *names = frame_globals(here);
-    PyObject *name = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
-    return name && PyUnicode_CheckExact(name) ? name : NULL;
-}
-
 static const char *utf8(PyObject *text)
 {
     const char *plain = text ? PyUnicode_AsUTF8(text) : NULL;
@@ -59,35 +52,6 @@ static struct known_code *new_known_code(struct known_codes *codes, PyCodeObject
     if (codes->meet)
         codes->meet(known);
     return known;
-}
-
-/* What start-up files have executed is the interpreter's start. */
-static bool is_of_start(frame *here)
-{
-    PyObject *module = module_of(here);
-    return module && PyUnicode_CompareWithASCIIString(module, "site") == 0;
-}
-
-/* Code made by namedtuple has no file and no built-ins; the program did not write it. */
-static bool is_of_namedtuple(const PyCodeObject *code, frame *here)
-{
-    PyObject *builtins = frame_builtins(here);
-    return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 &&
-           PyUnicode_CompareWithASCIIString(code->co_filename, "<string>") == 0;
-}
-
-/* What modules of libraries make of texts is theirs: so it is with methods of their dataclasses. */
-static bool is_made_by_library(const PyCodeObject *code, frame *here)
-{
-    PyObject *names = frame_globals(here);
-    bool has_file = *utf8(code->co_filename) != '<' || !names || !PyDict_CheckExact(names);
-    PyObject *file = has_file ? NULL : PyDict_GetItemString(names, "__file__");
-    return file && PyUnicode_Check(file) && !is_own(file);
-}
-
-bool is_own_code(const PyCodeObject *code, frame *here)
-{
-    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) && !is_made_by_library(code, here);
 }
 
 bool is_chosen_code(const struct known_codes *codes, const PyCodeObject *code, frame *here, bool own)

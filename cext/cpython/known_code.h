@@ -7,6 +7,7 @@
 
 #include "cpython/code_choice.h"
 #include "cpython/code_extra.h"
+#include "cpython/own_code.h"
 
 struct known_code {
     struct known_codes *kept_by;
@@ -45,9 +46,5 @@ static inline struct known_code *known_code_of(struct known_codes *codes, PyCode
     return LIKELY(known && known->serial == codes->choice.serial) ? known : known_code_look(codes, code, here);
 }
 
-/* The name of the module with a frame's globals, or NULL. Borrowed. */
-VISIBLE PyObject *module_of(frame *here);
-
-/* Is the code the program's own, and chosen? */
-VISIBLE bool is_own_code(const PyCodeObject *code, frame *here);
+/* Is the code chosen, given whether it is the program's own? */
 VISIBLE bool is_chosen_code(const struct known_codes *codes, const PyCodeObject *code, frame *here, bool own);

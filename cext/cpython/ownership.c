@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/generated_names.h"
 #include "core/recorder.h"
 
 enum { OWN_PREFIXES = 32, PREFIX_BYTES = 1024 };
@@ -24,7 +25,7 @@ uint32_t intern_text(PyObject *text)
 
 bool is_own_name(const char *name)
 {
-    if (strncmp(name, "<frozen ", 8) == 0)
+    if (is_generated_name(name, strlen(name)))
         return false;
     for (unsigned index = 0; index < library_prefix_count; index++)
         if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpython/code_origins.h"
+#include "cpython/own_code.h"
 #include "cpython/ownership.h"
 
 enum { STACK_DEPTH = 128 };
@@ -60,12 +61,13 @@ static int index_here(PyThreadState *state)
 }
 
 /* All but the places. It may run Python's own code, and other threads may do the same meanwhile. */
-static struct code_sites describe_code(PyCodeObject *code)
+static struct code_sites describe_code(frame *here)
 {
+    PyCodeObject *code = frame_code(here);
     PyThreadState *state = running_state();
     struct code_sites sites = {
         .serial = recorder.serial,
-        .own = is_own(code->co_filename),
+        .own = is_own_code(code, here),
         .code = code,
         .file = intern_text(code->co_filename),
         .function = intern_text(code->co_qualname),
@@ -125,11 +127,11 @@ static struct code_sites *put_code(PyCodeObject *code, const struct code_sites *
 }
 
 /* An exception that is set stays as it is: this runs between a call and its caller. */
-static struct code_sites *new_code_sites(PyCodeObject *code)
+static struct code_sites *new_code_sites(frame *here)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    struct code_sites described = describe_code(code), *sites = put_code(code, &described);
+    struct code_sites described = describe_code(here), *sites = put_code(described.code, &described);
     PyErr_Restore(type, value, traceback);
     return sites;
 }
@@ -160,28 +162,28 @@ static void add_place(struct code_sites *sites, PyCodeObject *code, uint32_t ins
         new_stack_at(place, 0);
 }
 
-struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
+struct place *first_sight(frame *here, struct code_sites *sites, uint32_t instruction, uint32_t *own_code)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
     struct place *place = NULL;
     if (!sites || !is_of_this_recording(sites))
-        sites = new_code_sites(code);
+        sites = new_code_sites(here);
     if (sites && instruction < sites->count) {
         place = &sites->places[instruction];
         *own_code = sites->own;
         if (!site_at(place))
-            add_place(sites, code, instruction);
+            add_place(sites, sites->code, instruction);
     }
     own_end(thread, begin);
     return place;
 }
 
-struct code_sites *first_sight_of_code(PyCodeObject *code)
+struct code_sites *first_sight_of_code(frame *here)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    struct code_sites *sites = new_code_sites(code);
+    struct code_sites *sites = new_code_sites(here);
     own_end(thread, begin);
     return sites;
 }
@@ -243,7 +245,7 @@ static uint32_t site_elsewhere(frame *frame, int index, uint32_t *own_code)
     uint32_t instruction = (uint32_t)frame_instruction(frame);
     struct code_sites *sites = code_extra(code, index);
     if (!is_in_sight(sites, instruction)) {
-        const struct place *place = first_sight(code, sites, instruction, own_code);
+        const struct place *place = first_sight(frame, sites, instruction, own_code);
         return place ? site_at(place) : 0;
     }
     *own_code = sites->own;

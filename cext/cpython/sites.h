@@ -46,8 +46,8 @@ VISIBLE extern struct known_sites known_sites;
 VISIBLE int sites_begin(freefunc release);
 
 /* The same as the next two, where it is not known yet; both are own cost. */
-VISIBLE struct code_sites *first_sight_of_code(PyCodeObject *code);
-VISIBLE struct place *first_sight(PyCodeObject *code, struct code_sites *sites, uint32_t instruction, uint32_t *own_code);
+VISIBLE struct code_sites *first_sight_of_code(frame *here);
+VISIBLE struct place *first_sight(frame *here, struct code_sites *sites, uint32_t instruction, uint32_t *own_code);
 
 static inline bool is_of_this_recording(const struct code_sites *sites)
 {
@@ -59,7 +59,7 @@ static inline struct code_sites *sites_of(frame *frame)
 {
     PyCodeObject *code = frame_code(frame);
     struct code_sites *sites = code_extra(code, known_sites.index);
-    return LIKELY(sites && is_of_this_recording(sites)) ? sites : first_sight_of_code(code);
+    return LIKELY(sites && is_of_this_recording(sites)) ? sites : first_sight_of_code(frame);
 }
 
 static inline uint32_t site_at(const struct place *place)
@@ -80,7 +80,7 @@ static inline struct place *place_of(frame *frame, uint32_t *own_code)
     uint32_t instruction = (uint32_t)frame_instruction(frame);
     struct code_sites *sites = code_extra(code, known_sites.index);
     if (UNLIKELY(!is_in_sight(sites, instruction)))
-        return first_sight(code, sites, instruction, own_code);
+        return first_sight(frame, sites, instruction, own_code);
     *own_code = sites->own;
     return &sites->places[instruction];
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/generated_names.h"
 #include "sampler/process.h"
 
 enum {
@@ -92,12 +93,11 @@ static bool is_below(const char *file, size_t bytes, const char *directories)
 
 static void name_file(struct sampled_process *process, struct code *code)
 {
-    static const char frozen[] = "<frozen ", shim[] = "<shim>";
+    static const char shim[] = "<shim>";
     char text[TEXT_BYTES];
     size_t bytes = codes_text(process, code->file, text);
-    bool is_frozen = bytes >= sizeof frozen - 1 && memcmp(text, frozen, sizeof frozen - 1) == 0;
     code->is_shim = bytes == sizeof shim - 1 && memcmp(text, shim, bytes) == 0;
-    code->own = bytes && !is_frozen && !is_below(text, bytes, process->libraries);
+    code->own = bytes && !is_generated_name(text, bytes) && !is_below(text, bytes, process->libraries);
     code->file_number = tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
 }
 

@@ -1,0 +1,82 @@
+#include "cpython/own_code.h"
+
+#include <string.h>
+
+#include "cpython/attributes.h"
+#include "cpython/ownership.h"
+
+PyObject *module_of(frame *here)
+{
+    PyObject *names = frame_globals(here);
+    PyObject *name = names && PyDict_CheckExact(names) ? PyDict_GetItemString(names, "__name__") : NULL;
+    return name && PyUnicode_CheckExact(name) ? name : NULL;
+}
+
+static bool is_text(PyObject *text, const char *plain)
+{
+    return PyUnicode_CompareWithASCIIString(text, plain) == 0;
+}
+
+/* What start-up files have executed is the interpreter's start. */
+static bool is_of_start(frame *here)
+{
+    PyObject *module = module_of(here);
+    return module && is_text(module, "site");
+}
+
+/* Code made by namedtuple has no file and no built-ins; the program did not write it. */
+static bool is_of_namedtuple(const PyCodeObject *code, frame *here)
+{
+    PyObject *builtins = frame_builtins(here);
+    return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 && is_text(code->co_filename, "<string>");
+}
+
+/* A person wrote these texts, whichever module's names they run with: at a prompt, in a cell, for timeit. */
+static bool is_written(const char *name)
+{
+    static const char *const begins[] = {"<stdin>", "<console>", "<timeit-src>", "<python-input-", "<ipython-input-"};
+    for (size_t each = 0; each < sizeof begins / sizeof *begins; each++)
+        if (strncmp(name, begins[each], strlen(begins[each])) == 0)
+            return true;
+    return false;
+}
+
+/* The file of the module that was imported under the name in these globals. A program's main module need not have one:
+   what is imported as that may be the tool that runs it. */
+static PyObject *file_of_named(PyObject *names)
+{
+    PyObject *name = entry_named(names, "__name__"), *file = NULL;
+    Py_ssize_t bytes;
+    const char *module = name ? bytes_of_text(name, &bytes) : NULL;
+    if (module && strcmp(module, "__main__") != 0)
+        file = entry_of_module(module, "__file__");
+    Py_XDECREF(name);
+    return file;
+}
+
+/* The file of the module whose names these are; a new reference, or NULL. */
+static PyObject *file_of_module(PyObject *names)
+{
+    if (!names || !PyDict_CheckExact(names))
+        return NULL;
+    PyObject *file = entry_named(names, "__file__");
+    return file ? file : file_of_named(names);
+}
+
+/* What modules of libraries make of texts is theirs: methods of their dataclasses, wrappers of their functions. */
+static bool is_made_by_library(const PyCodeObject *code, frame *here)
+{
+    Py_ssize_t bytes;
+    const char *name = bytes_of_text(code->co_filename, &bytes);
+    if (!name || *name != '<' || is_written(name))
+        return false;
+    PyObject *file = file_of_module(frame_globals(here));
+    bool is_librarys = file && PyUnicode_Check(file) && !is_own(file);
+    Py_XDECREF(file);
+    return is_librarys;
+}
+
+bool is_own_code(const PyCodeObject *code, frame *here)
+{
+    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) && !is_made_by_library(code, here);
+}

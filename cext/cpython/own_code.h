@@ -1,0 +1,16 @@
+/* Whether the code that a frame runs is the program's own: its file says so, or, for code made of a text (`<string>`),
+   the module it runs in. */
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+
+#include "core/visible.h"
+#include "cpython/version.h"
+
+/* The name of the module with a frame's globals, or NULL. Borrowed. */
+VISIBLE PyObject *module_of(frame *here);
+
+/* Is the code the program's own? An exception must not be set. */
+VISIBLE bool is_own_code(const PyCodeObject *code, frame *here);
