@@ -43,8 +43,14 @@ def has_forked():
 def forked():
     """After it, in the child: begin its subexperiment."""
     recorder_forked()
+    descriptors_inherited()
     forget_holders()
     awaits_forget()
+
+
+def has_started():
+    """The process has just started, so what pipes it has are inherited."""
+    descriptors_inherited()
 
 
 def knows_of_forks():

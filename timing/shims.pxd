@@ -329,6 +329,7 @@ cdef extern from "hooks/open_calls.h":
 
 cdef extern from "hooks/descriptors.h":
     void forget_descriptors()
+    void descriptors_inherited()
 
 cdef extern from "hooks/object_descriptor.h":
     void descriptor_owner_add(unsigned, PyTypeObject *, void *)

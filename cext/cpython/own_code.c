@@ -41,6 +41,30 @@ static bool is_written(const char *name)
     return false;
 }
 
+static bool ends_with(const char *text, size_t bytes, const char *end)
+{
+    size_t length = strlen(end);
+    return bytes >= length && memcmp(text + bytes - length, end, length) == 0;
+}
+
+/* What multiprocessing, and packages that are made after it, start a process with: `python -c "from
+   multiprocessing.resource_tracker import main;main(5)"`. Whoever runs that code gets nothing else to do by it. */
+static bool is_launcher(const PyCodeObject *code)
+{
+    static const char *const modules[] = {".resource_tracker", ".forkserver", ".spawn"};
+    PyObject *names = code->co_names;
+    Py_ssize_t bytes;
+    const char *module = PyTuple_GET_SIZE(names) == 2 ? bytes_of_text(PyTuple_GET_ITEM(names, 0), &bytes) : NULL;
+    if (!module || !is_text(code->co_filename, "<string>") || !is_text(code->co_name, "<module>"))
+        return false;
+    if (!is_text(PyTuple_GET_ITEM(names, 1), "main") && !is_text(PyTuple_GET_ITEM(names, 1), "spawn_main"))
+        return false;
+    for (size_t each = 0; each < sizeof modules / sizeof *modules; each++)
+        if (ends_with(module, (size_t)bytes, modules[each]))
+            return true;
+    return false;
+}
+
 /* The file of the module that was imported under the name in these globals. A program's main module need not have one:
    what is imported as that may be the tool that runs it. */
 static PyObject *file_of_named(PyObject *names)
@@ -78,5 +102,6 @@ static bool is_made_by_library(const PyCodeObject *code, frame *here)
 
 bool is_own_code(const PyCodeObject *code, frame *here)
 {
-    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) && !is_made_by_library(code, here);
+    return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) &&
+           !is_made_by_library(code, here) && !is_launcher(code);
 }

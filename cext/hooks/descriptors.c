@@ -1,9 +1,11 @@
 #include "hooks/descriptors.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,6 +190,38 @@ void descriptor_forget(int number)
 {
     if (number >= 0 && number < DESCRIPTORS_KNOWN)
         descriptor_put(&descriptors[number], &(struct descriptor){0});
+}
+
+static void note_inherited(int number)
+{
+    struct descriptor known;
+    learn(&known, number);
+    if (known.kind != KIND_process) /* standard streams are screens */
+        return;
+    known.role = ROLE_INHERITED;
+    descriptor_set(number, known);
+}
+
+static bool is_pipe(int number)
+{
+    struct stat status;
+    return fstat(number, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+void descriptors_inherited(void)
+{
+    struct thread *thread = current_thread;
+    if (!recorder_is_on() || !thread)
+        return;
+    struct reading begin = own_begin(thread);
+    DIR *directory = opendir(OWN_PROC "/fd");
+    const struct dirent *entry;
+    while (directory && (entry = readdir(directory)))
+        if (entry->d_name[0] != '.' && is_pipe(atoi(entry->d_name)))
+            note_inherited(atoi(entry->d_name));
+    own_end(thread, begin);
+    if (directory)
+        closedir(directory);
 }
 
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes)

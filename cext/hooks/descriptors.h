@@ -13,7 +13,8 @@
 
 enum { DESCRIPTORS_KNOWN = 8192 };
 
-enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER };
+/* `inherited`: a pipe that the process has had from its start or its fork, so its other end is another's. */
+enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED };
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED };
 
 enum { WATCHERS = 2 };
@@ -79,6 +80,9 @@ void descriptor_forget(int number);
 /* A socket is a client's, with the other end at that address: the name that it has from now on, and the result; 0 if the address
    has none. */
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes);
+
+/* When a process or a forked child begins: which of its descriptors are inherited pipes. A few system calls. */
+VISIBLE void descriptors_inherited(void);
 
 /* Its type is known without asking the kernel. */
 void descriptor_set(int number, struct descriptor known);

@@ -14,10 +14,17 @@ static inline enum kind kind_of_descriptor(const struct descriptor *known)
     return known ? (enum kind)__atomic_load_n(&known->kind, __ATOMIC_RELAXED) : KIND_file;
 }
 
+/* Who reads from a pipe that was inherited waits for what others send, unless somebody waits for an answer meanwhile. */
+static inline bool waits_for_others(const struct slot *slot, const struct descriptor *known, const struct thread *thread)
+{
+    return slot->asks && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_INHERITED && !is_serving(thread);
+}
+
 static inline uint32_t kind_of_traffic(const struct slot *slot, const struct descriptor *known,
                                        const struct thread *thread)
 {
     enum kind kind = kind_of_descriptor(known);
     bool waits = (kind == KIND_process || kind == KIND_net) && inside(thread, KIND_idle);
+    waits = waits || (kind == KIND_process && waits_for_others(slot, known, thread));
     return slot->kinds[waits ? KIND_idle : kind];
 }

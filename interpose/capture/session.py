@@ -127,6 +127,9 @@ def _begin():
     if _is_recorded():
         raise NotRecorded  # by another interpreter of this process
     begin_wanted(wanted, parent or find_ancestor(), environment)
+    from interpose.timing import shims
+
+    shims.has_started()
 
 
 def refuse_what_is_never_recorded():

@@ -111,10 +111,9 @@ def test_lines_of_wrappers_that_a_package_made_are_not_the_programs(of_package):
 
 def test_calls_of_a_command_given_as_a_text_are_its_own(tmp_path):
     command = "\nimport sqlite3\nsqlite3.connect(':memory:')"
-    subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=environment(INTERPOSE="1"), timeout=60)
 
-    done = Traced(tmp_path, subprocess.CompletedProcess([], 0, "", ""))
-    assert lines(done, "sqlite3.connect") == [("<string>", 3, "<module>")]
+    assert lines(Traced(tmp_path, done), "sqlite3.connect") == [("<string>", 3, "<module>")]
 
 
 @pytest.mark.packages
