@@ -13,7 +13,18 @@
 #include "hooks/idle_descriptors.h"
 #include "hooks/loop_waits.h"
 #include "hooks/object_descriptor.h"
+#include "hooks/open_calls.h"
 #include "hooks/slot.h"
+
+/* Was it made within a wait for work? Itself it may still be in the table of calls in progress. */
+static bool is_for_work(const struct call *call)
+{
+    const struct thread *thread = call->span.thread;
+    if (!thread)
+        return inside(current_thread, KIND_idle);
+    uint32_t index = call->span.index;
+    return index > 0 && is_idle_number(thread->record->open[index - 1].intrinsic);
+}
 
 static void forget_range(const struct call *call)
 {
@@ -150,11 +161,11 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         accepted(result);
         break;
     case EFFECT_send:
-        descriptor_moved(call->descriptor, LAST_SENT);
+        descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_SENT);
         break;
     case EFFECT_receive:
         if (bytes)
-            descriptor_moved(call->descriptor, LAST_RECEIVED);
+            descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_RECEIVED);
         break;
     case EFFECT_fork:
         if (PyTuple_Check(result))

@@ -15,7 +15,8 @@ enum { DESCRIPTORS_KNOWN = 8192 };
 
 /* `inherited`: a pipe that the process has had from its start or its fork, so its other end is another's. */
 enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED };
-enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED };
+/* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
+enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
 enum { WATCHERS = 2 };
 

@@ -9,7 +9,7 @@ uint32_t answers;
 
 bool is_idle(struct descriptor known)
 {
-    if (known.kind != KIND_net)
+    if (known.kind != KIND_net || known.last == LAST_FOR_WORK)
         return true;
     switch (known.role) {
     case ROLE_CLIENT: /* where nothing is served, a client waits for the rest of its answer */

@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 from idling import LEAST_NS, LETS_WAIT, MEASURED, kinds, kinds_inside, main_thread, other_threads, waits, wall_ns
+from packaged import make_package
 
 # Programs at the other end, in processes of their own that are not recorded: they let who started them wait.
 ASKS_TWICE = """
@@ -401,3 +402,49 @@ def test_a_client_that_waits_for_the_rest_of_its_answer_is_not_idle(with_other):
 
     assert done.stderr == ""
     assert kinds(found) == [("select.select", "net")] * 2
+
+
+WORKER = """
+import socket
+
+def ask(connection):
+    connection.sendall(b"the next task, please")
+"""
+ASKS_FOR_WORK = """
+import os, select, socket, sys, threading, time
+from interpose.instrumentation import system_library
+from interpose.library import Intrinsic
+record(Intrinsic("ask", "shapes.worker:ask", "idle"), *system_library.every())
+from shapes import worker
+
+listener = socket.create_server(("127.0.0.1", 0))
+child = os.fork()
+if not child:
+    served, _ = listener.accept()
+    while served.recv(100):
+        time.sleep(0.15)
+        served.sendall(b"a task")
+    os._exit(0)
+connection = socket.create_connection(listener.getsockname())
+watched = select.epoll()
+watched.register(connection, select.EPOLLIN)
+for ask in connection.sendall, None, connection.sendall:
+    ask(b"a question") if ask else worker.ask(connection)
+    watched.poll()
+    select.select([connection], [], [])
+    connection.recv(100)
+connection.close()
+os.waitpid(child, 0)
+"""
+
+
+def test_who_has_asked_for_work_waits_idly_until_it_comes(tmp_path, recorded):
+    make_package(tmp_path, worker=WORKER)
+    done = recorded(ASKS_FOR_WORK)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert kinds(waits(done))[:3] == [
+        ("select.epoll.poll", "net"),
+        ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "net"),
+    ]

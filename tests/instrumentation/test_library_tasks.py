@@ -94,3 +94,33 @@ def test_requests_are_recorded_in_each_of_gunicorns_workers(traced):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "0"
     assert sorted(served) == [("logic", "GET /prices/<name>")] * 10
+
+
+WAITS_FOR_TASKS = """
+import os, signal, subprocess, sys, time
+os.environ["SHOP_QUEUE"] = f"tests-idle-{os.getpid()}"
+words = "-m celery -A shop worker --pool prefork --concurrency 1 --loglevel CRITICAL"
+worker = subprocess.Popen([sys.executable, *words.split()], stdout=subprocess.DEVNULL)
+from shop import pack
+pack.delay("hush").get(timeout=60)
+time.sleep(4)
+worker.send_signal(signal.SIGTERM)
+print(worker.wait(60))
+"""
+
+
+def test_a_worker_that_waits_for_tasks_of_redis_is_idle(traced, tmp_path):
+    pytest.importorskip("celery")
+    pytest.importorskip("redis")
+    need_server("redis")
+    (tmp_path / "shop.py").write_text(SHOP)
+    done = traced(WAITS_FOR_TASKS)
+    worker = done.experiment.processes[1]
+    polls = [event for event in events_of(worker) if worker.intrinsic(event.intrinsic).name == "select.epoll.poll"]
+    waited_ns = Counter()
+    for event in polls:
+        waited_ns[worker.intrinsic(event.intrinsic).kind] += event.wall_ns
+
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+    assert waited_ns["idle"] >= 3e9
+    assert waited_ns["net"] < waited_ns["idle"] / 10

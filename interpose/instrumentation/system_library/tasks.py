@@ -1,9 +1,10 @@
-"""Tasks that are sent to workers, those that a worker runs, by their names, and how its processes wait for them."""
+"""Tasks that are sent to workers, those that a worker runs, by their names, and how a worker waits for them."""
 
 from interpose.library import Intrinsic, alike
 
 NAMED = {"detail": "word", "argument": None, "attribute": "name"}
 CHANNEL = ("billiard.connection.Connection.", "billiard.connection:_ConnectionBase.")  # celery's multiprocessing
+QUEUES = ("kombu.redis.Channel.", "kombu.transport.redis:Channel._")  # how celery's broker Redis is asked
 RUN = {"detail": "word", "transaction": "is"}
 
 INTRINSICS = [
@@ -11,5 +12,6 @@ INTRINSICS = [
     Intrinsic("celery.Task.apply", "celery.app.task:Task.apply", "logic", transaction="is", **NAMED),
     *alike("celery.worker.", "celery.app.trace:", "trace_task_ret fast_trace_task", "logic", headers="2", **RUN),
     *alike(*CHANNEL, "send send_bytes", "process"),
+    *alike(*QUEUES, "brpop_start", "idle"),
     *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
 ]
