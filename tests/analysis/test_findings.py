@@ -297,3 +297,30 @@ def test_no_bound_is_more_than_the_evidence_and_both_consolidators_find_the_same
 
 def shown(finding):
     return finding.rule, finding.bound_ns, finding.wall_ns, finding.calls, finding.units, finding.about
+
+
+@pytest.mark.parametrize(
+    ("intrinsic", "detail", "words", "advice"),
+    [
+        ("redis.Redis.execute_command", "GET", "300 Redis commands", "Send them together: a pipeline,"),
+        ("redis.Redis.execute_command", "SET", "300 Redis commands", "Send them together: a pipeline,"),
+        ("redis.asyncio.Redis.execute_command", "GET", "300 Redis commands", "Send them together: a pipeline,"),
+        ("confluent_kafka.Consumer.seek", "orders", "300 calls of confluent_kafka.Consumer.seek", "Make one call"),
+        ("dbm.gnu.open", "/srv/prices.db", "300 calls of dbm.gnu.open", "Make one call"),
+        ("duckdb.Connection.execute", "insert into t values (?)", "300 SQL queries", "Load them together: a join,"),
+        ("shop.Documents.find", "orders", "300 calls of shop.Documents.find", "Make one call"),
+    ],
+)
+def test_what_is_repeated_is_named_and_advised_on_by_its_language(shop, intrinsic, detail, words, advice):
+    shop.call(intrinsic, "db", detail, times=300)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "N+1 statements"]
+    sentence = Sentences([told], "/home/u/shop", SECOND).of(told)
+
+    assert sentence == f'{words} from orders.py:88 line_88 (300 ms of 1.00 s): "{detail}".'
+    assert advice_for(told).startswith(advice)
+
+
+def test_setting_something_in_sql_is_not_a_repeated_statement(shop):
+    shop.ask("SET search_path TO ?", times=300)
+
+    assert "N+1 statements" not in [rule for rule, *_ in shop.found()]

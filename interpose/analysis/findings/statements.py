@@ -24,8 +24,17 @@ RECONNECTS_AT_LEAST = 10
 RECONNECTS_A_THREAD = 2
 CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
 _ENDS = re.compile(r"\s*(commit|end)\b", re.IGNORECASE)
-_CONTROLS = re.compile(r"\s*(begin|start transaction|rollback|savepoint|release|set|pragma)\b", re.IGNORECASE)
+_CONTROLS = re.compile(
+    r"\s*((begin|start transaction|rollback|savepoint|release|pragma)\b|set\s+\S)",  # SET alone is a command of Redis
+    re.IGNORECASE,
+)
 _ASKS = re.compile(r"\W*(select|with|update|delete)\b", re.IGNORECASE)  # what an index may help
+_SQL = re.compile(
+    r"\W*(select|with|insert|update|delete|replace|merge|values|call|exec|execute|create|drop|alter|truncate|copy|explain"
+    r"|analyze|vacuum|show|describe|grant|declare|fetch)\b",
+    re.IGNORECASE,
+)
+_WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
 _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
 
 
@@ -118,6 +127,16 @@ def _controls(each: Calls) -> bool:
 def is_control(statement: str) -> bool:
     """Whether a statement begins or ends a transaction of the database, or sets something."""
     return bool(_ENDS.match(statement) or _CONTROLS.match(statement))
+
+
+def is_sql(each: Calls) -> bool:
+    """Whether the detail of calls of a database is a statement in SQL, and not a command, a topic or a key."""
+    return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL and bool(_SQL.match(each.detail))
+
+
+def is_redis(each: Calls) -> bool:
+    """Whether calls are commands of Redis."""
+    return each.intrinsic.startswith("redis.")
 
 
 def _connects(each: Calls) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.statements import is_redis, is_sql
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
@@ -17,7 +18,7 @@ _LINES = 3
 _TRANSACTIONS = 3
 _LONGEST_DETAIL = 72
 _ADVICE = {
-    "N+1 statements": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
+    "N+1 statements": "Make one call for all of them, if its library has one.",
     "commits one by one": "Commit several together.",
     "reconnects": "Keep the connection, or take it from a pool.",
     "tiny reads and writes": "Read and write through a buffer, or more at once.",
@@ -47,6 +48,9 @@ _ADVICE_BY_KIND = {
     "process": "See which: interpose processes.",
     "import": "Import it only where it is needed.",
 }
+_SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's eager loading."
+_REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
+_REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _HOT_ADVICE = "See its lines: interpose report --by line."
 _NATIVE_ADVICE = "See its lines with a profiler of native code, such as perf annotate."
@@ -56,9 +60,12 @@ _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: async
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
+_REDIS_ADVICE_BY_RULE = {"N+1 statements": _REDIS_ADVICE, "driver computes": _REDIS_DRIVER_ADVICE}
+
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
 _OTHER_ADVICE = (
+    *(_SQL_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
     *(_SEE_CALLS, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
 )
@@ -77,6 +84,10 @@ def advice_for(finding: Finding) -> str:
         return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":
         return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
+    if finding.rule in _REDIS_ADVICE_BY_RULE and finding.first and is_redis(finding.first):
+        return _REDIS_ADVICE_BY_RULE[finding.rule]
+    if finding.rule == "N+1 statements" and finding.rows and is_sql(_asked(finding)):
+        return _SQL_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
@@ -171,10 +182,22 @@ def _each(finding: Finding) -> str:
 
 
 def _repeated(words: Sentences, finding: Finding) -> str:
-    asked = finding.rows[0] if finding.rows[0].detail else next(row for row in finding.rows if row.detail)
+    asked = _asked(finding)
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
-    what = f"{count(finding.calls, 'SQL query', 'SQL queries')} from {words.where(asked)}{each}"
+    what = f"{_of_language(finding.calls, asked)} from {words.where(asked)}{each}"
     return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."
+
+
+def _asked(finding: Finding) -> Calls:
+    """The largest row of its statement, not of what was fetched by it."""
+    return next(row for row in finding.rows if row.detail)
+
+
+def _of_language(calls: int, asked: Calls) -> str:
+    """How many statements, commands or calls: `300 Redis commands`."""
+    if is_redis(asked):
+        return count(calls, "Redis command")
+    return count(calls, "SQL query", "SQL queries") if is_sql(asked) else f"{count(calls, 'call')} of {asked.intrinsic}"
 
 
 def _commits(words: Sentences, finding: Finding) -> str:
