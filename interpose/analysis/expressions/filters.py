@@ -9,6 +9,7 @@ from interpose.analysis.expressions.deciding import DECIDED_AT_MOST, ENDED, Deci
 from interpose.analysis.expressions.parser import parse
 from interpose.analysis.expressions.tokens import Surroundings, TransactionOf, surroundings
 from interpose.analysis.expressions.tree import Part, names
+from interpose.analysis.transactions.spans import TransactionsOfCalls
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.collection import Collection
@@ -16,14 +17,13 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 Keeps = Callable[[Event, int], bool]
-_NO_TRANSACTIONS = "transactions are not told apart here"
 
 
 class Filter:
     """An expression over the events of an experiment, or of several read as one. Raises ExpressionError.
 
-    `names` are its tokens and labels. TRANSACTION is refused if transactions are unknown; `without` are other
-    unavailable tokens, with the reasons.
+    `names` are its tokens and labels; `without` are unavailable tokens, with the reasons. `transaction_of` names the
+    transaction of a call, by default as `interpose transactions` does.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Filter:
         transaction_of: TransactionOf | None = None,
         without: dict[str, str] | None = None,
     ) -> None:
-        refused = dict(without or {}) | ({} if transaction_of else {"TRANSACTION": _NO_TRANSACTIONS})
+        transaction_of = transaction_of or TransactionsOfCalls()
         self._around: dict[Process, Surroundings] = {}
         labels: set[str] = set()
         for each in _single(experiment):
@@ -42,7 +42,7 @@ class Filter:
             self._around.update(dict.fromkeys(each.processes, around))
         self._labels = dict.fromkeys(labels, ())
         self._tree: Part = parse(text)
-        Checker(text, sorted(labels), refused).condition(self._tree)
+        Checker(text, sorted(labels), without or {}).condition(self._tree)
         self.names = frozenset(names(self._tree))
         self._known: dict[tuple[Process, str], Keeps] = {}
 

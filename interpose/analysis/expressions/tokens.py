@@ -174,7 +174,7 @@ TOKENS: dict[str, Token] = {
     ),
     "STACK": Token(STACK, "stack", "its recorded frames"),
     "LABEL": Token(LABELS, OF_CALL, "the labels with a window in which it began"),
-    "TRANSACTION": Token(TEXT, OF_CALL, "its transaction", _transaction),
+    "TRANSACTION": Token(TEXT, OF_CALL, "name of its transaction, as in interpose transactions", _transaction),
 }
 
 

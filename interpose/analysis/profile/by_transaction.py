@@ -7,7 +7,6 @@ represent it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -29,11 +28,9 @@ from interpose.analysis.profile.profiled import (
     profiled,
 )
 from interpose.analysis.profile.weights import Pool, Weights, walk
-from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.response_times import LOGIC, Transaction, Transactions, key_of
-from interpose.analysis.transactions.tracking import SPAN, Closing, Outermost, Step, Tracker
+from interpose.analysis.transactions.spans import NotingTracker
 from interpose.experiments.format.records import SampleRecord
-from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import CONTAINERS
@@ -44,69 +41,6 @@ class InTransaction(NamedTuple):
 
     transaction: str
     function: Function
-
-
-@dataclass
-class _Spans:
-    """From when to when which transactions of a thread were, by their beginnings."""
-
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    names: list[int] = field(default_factory=list)
-
-    def sort(self) -> None:
-        """Put them into order, and note until when any before was there."""
-        order = sorted(range(len(self.starts)), key=self.starts.__getitem__)
-        self.starts, self.ends, self.names = (
-            [each[place] for place in order] for each in (self.starts, self.ends, self.names)
-        )
-        self._until, until_ns = [], 0
-        for end_ns in self.ends:
-            self._until.append(until_ns)
-            until_ns = max(until_ns, end_ns)
-
-    def name_at(self, time_ns: int) -> int:
-        """What names the transaction at that instant; 0 if there is none, or several."""
-        place = bisect_right(self.starts, time_ns) - 1
-        if place < 0 or time_ns >= self.ends[place] or time_ns < self._until[place]:
-            return 0
-        return self.names[place]
-
-
-class _Noting(Tracker):
-    """A tracker that notes when transactions were."""
-
-    def __init__(self, process: Process, analysis: Analysis) -> None:
-        super().__init__(lives_of(process), analysis.pauses)
-        self.spans: dict[int, _Spans] = defaultdict(_Spans)
-
-    def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
-        """What the tracker says, noted."""
-        made = super().step(thread, call, is_busy)
-        end_ns = call.start_ns + call.wall_ns
-        if made.before:
-            self._note(thread, made.before, call.start_ns)
-        if made.is_its_own and call.bits & SPAN:
-            self._note(thread, Closing(call.name, call.start_ns, call.wall_ns, call.cpu_ns), end_ns)
-        if made.after:
-            self._note(thread, made.after, end_ns)
-        return made
-
-    def between(self, thread: int) -> None:
-        """Nothing: each step is noted."""
-
-    def finish(self) -> Iterator[tuple[int, Closing]]:
-        """What each thread was in when it ended, noted."""
-        for thread, closing in super().finish():
-            self._note(thread, closing, self._lives[thread].end_ns)
-            yield thread, closing
-
-    def _note(self, thread: int, closing: Closing, end_ns: int) -> None:
-        spans = self.spans[thread]
-        if end_ns > closing.start_ns:
-            spans.starts.append(closing.start_ns)
-            spans.ends.append(end_ns)
-            spans.names.append(closing.name)
 
 
 def code_by_transaction(analysis: Analysis, made: Transactions) -> list[InTransaction]:
@@ -144,7 +78,7 @@ class _Found:
 
 def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iterator[tuple[Transaction, Weights]]:
     """The weights of the samples in each transaction of a process; those of a thread stand for its CPU time."""
-    tracker, process = _Noting(of.process, analysis), of.process
+    tracker, process = NotingTracker(of.process, analysis.pauses), of.process
     follow(process, tracker)
     for spans in tracker.spans.values():
         spans.sort()

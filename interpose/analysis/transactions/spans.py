@@ -1,0 +1,156 @@
+"""When which transactions were, thread by thread, and so which one a call belongs to."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from interpose.analysis.consolidation.consolidate import follow
+from interpose.analysis.time.lifetimes import lives_of
+from interpose.analysis.transactions.tracking import (
+    BY_DETAIL,
+    BY_INTRINSIC,
+    MARKED,
+    SPAN,
+    Closing,
+    Outermost,
+    Step,
+    Tracker,
+    name_of,
+    roles_of,
+)
+from interpose.experiments.format.records import Event
+from interpose.experiments.metadata.pauses import Pauses
+from interpose.experiments.model.process import Process
+
+
+@dataclass
+class Spans:
+    """From when to when which transactions of a thread were, by their beginnings."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    names: list[int] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """Put them into order, and note until when any before was there."""
+        order = sorted(range(len(self.starts)), key=self.starts.__getitem__)
+        self.starts, self.ends, self.names = (
+            [each[place] for place in order] for each in (self.starts, self.ends, self.names)
+        )
+        self._until, until_ns = [], 0
+        for end_ns in self.ends:
+            self._until.append(until_ns)
+            until_ns = max(until_ns, end_ns)
+
+    def name_at(self, time_ns: int) -> int:
+        """What names the transaction at that instant; 0 if there is none, or several."""
+        place = bisect_right(self.starts, time_ns) - 1
+        if place < 0 or time_ns >= self.ends[place] or time_ns < self._until[place]:
+            return 0
+        return self.names[place]
+
+
+class NotingTracker(Tracker):
+    """A tracker that notes when transactions were."""
+
+    def __init__(self, process: Process, pauses: Pauses | None = None) -> None:
+        super().__init__(lives_of(process), pauses)
+        self.spans: dict[int, Spans] = defaultdict(Spans)
+
+    def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
+        """What the tracker says, noted."""
+        made = super().step(thread, call, is_busy)
+        end_ns = call.start_ns + call.wall_ns
+        if made.before:
+            self._note(thread, made.before, call.start_ns)
+        if made.is_its_own and call.bits & SPAN:
+            self._note(thread, Closing(call.name, call.start_ns, call.wall_ns, call.cpu_ns), end_ns)
+        if made.after:
+            self._note(thread, made.after, end_ns)
+        return made
+
+    def between(self, thread: int) -> None:
+        """Nothing: each step is noted."""
+
+    def finish(self) -> Iterator[tuple[int, Closing]]:
+        """What each thread was in when it ended, noted."""
+        for thread, closing in super().finish():
+            self._note(thread, closing, self._lives[thread].end_ns)
+            yield thread, closing
+
+    def _note(self, thread: int, closing: Closing, end_ns: int) -> None:
+        spans = self.spans[thread]
+        if end_ns > closing.start_ns:
+            spans.starts.append(closing.start_ns)
+            spans.ends.append(end_ns)
+            spans.names.append(closing.name)
+
+
+class TransactionsOfCalls:
+    """Gives the name of a call's transaction, as `interpose transactions` has it; empty if that is unknown.
+
+    A process is read when the first of its calls comes. A call that a task made belongs to the request or task that the
+    same task serves: on one thread those of several tasks overlap.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Process, _OfProcess] = {}
+
+    def __call__(self, process: Process, event: Event) -> str:
+        if process not in self._known:
+            self._known[process] = _OfProcess(process)
+        name = self._known[process].name_at(event)
+        return name_of(process, name) if name else ""
+
+
+class _OfProcess:
+    """The transactions of the threads of a process, and those of its tasks."""
+
+    def __init__(self, process: Process) -> None:
+        tracker = NotingTracker(process)
+        follow(process, tracker)
+        self._threads, self._tasks = tracker.spans, _spans_of_tasks(process)
+        for spans in (*self._threads.values(), *self._tasks.values()):
+            spans.sort()
+
+    def name_at(self, event: Event) -> int:
+        """What names the transaction in which the call began."""
+        spans = self._tasks.get(event.task) if event.task else self._threads.get(event.thread)
+        return spans.name_at(event.start_ns) if spans else 0
+
+
+def _spans_of_tasks(process: Process) -> dict[int, Spans]:
+    """The outermost calls of each task that are transactions themselves; those inside them may name them."""
+    roles, found = roles_of(process), defaultdict[int, list[_Served]](list)
+    for block in process.events.blocks() if process.events else ():
+        for event in process.events.events(block) if process.events else ():
+            role = roles.get(event.intrinsic, 0)
+            if event.task and role & SPAN:
+                _put(found[event.task], event, bool(role & MARKED))
+    return {task: _spans(served) for task, served in found.items()}
+
+
+@dataclass
+class _Served:
+    """A call that is a transaction: from when to when, and what names it."""
+
+    start_ns: int
+    end_ns: int
+    name: int
+
+
+def _spans(served: list[_Served]) -> Spans:
+    return Spans([each.start_ns for each in served], [each.end_ns for each in served], [each.name for each in served])
+
+
+def _put(served: list[_Served], event: Event, is_marked: bool) -> None:
+    """Add a call that is a transaction, in the place of those inside it, which ended before."""
+    name = BY_DETAIL | event.detail if event.detail else BY_INTRINSIC | event.intrinsic
+    if served and served[-1].start_ns >= event.start_ns and not is_marked:
+        name = served[-1].name
+    while served and served[-1].start_ns >= event.start_ns:
+        served.pop()
+    served.append(_Served(event.start_ns, event.start_ns + event.wall_ns, name))
