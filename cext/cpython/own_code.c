@@ -47,20 +47,30 @@ static bool ends_with(const char *text, size_t bytes, const char *end)
     return bytes >= length && memcmp(text + bytes - length, end, length) == 0;
 }
 
-/* What multiprocessing, and packages that are made after it, start a process with: `python -c "from
-   multiprocessing.resource_tracker import main;main(5)"`. Whoever runs that code gets nothing else to do by it. */
-static bool is_launcher(const PyCodeObject *code)
+static bool begins_helpers(PyObject *module, PyObject *function)
 {
     static const char *const modules[] = {".resource_tracker", ".forkserver", ".spawn"};
-    PyObject *names = code->co_names;
     Py_ssize_t bytes;
-    const char *module = PyTuple_GET_SIZE(names) == 2 ? bytes_of_text(PyTuple_GET_ITEM(names, 0), &bytes) : NULL;
-    if (!module || !is_text(code->co_filename, "<string>") || !is_text(code->co_name, "<module>"))
-        return false;
-    if (!is_text(PyTuple_GET_ITEM(names, 1), "main") && !is_text(PyTuple_GET_ITEM(names, 1), "spawn_main"))
+    const char *name = bytes_of_text(module, &bytes);
+    if (!name || !(is_text(function, "main") || is_text(function, "spawn_main")))
         return false;
     for (size_t each = 0; each < sizeof modules / sizeof *modules; each++)
-        if (ends_with(module, (size_t)bytes, modules[each]))
+        if (ends_with(name, (size_t)bytes, modules[each]))
+            return true;
+    return false;
+}
+
+/* What multiprocessing, and packages that are made after it, start a process with: `python -c "from
+   multiprocessing.resource_tracker import main;main(5)"`. It has no other names but `sys.argv`, since 3.14. */
+static bool is_launcher(const PyCodeObject *code)
+{
+    enum { NAMES_AT_MOST = 4 };
+    PyObject *names = code->co_names;
+    Py_ssize_t count = PyTuple_GET_SIZE(names);
+    if (count > NAMES_AT_MOST || !is_text(code->co_filename, "<string>") || !is_text(code->co_name, "<module>"))
+        return false;
+    for (Py_ssize_t each = 0; each + 1 < count; each++)
+        if (begins_helpers(PyTuple_GET_ITEM(names, each), PyTuple_GET_ITEM(names, each + 1)))
             return true;
     return false;
 }
