@@ -21,9 +21,9 @@ static bool is_for_work(const struct call *call)
 {
     const struct thread *thread = call->span.thread;
     if (!thread)
-        return inside(current_thread, KIND_idle);
+        return current_thread && inside(current_thread, KIND_idle);
     uint32_t index = call->span.index;
-    return index > 0 && is_idle_number(thread->record->open[index - 1].intrinsic);
+    return index > 0 && index <= OPEN_CALLS && is_idle_number(thread->record->open[index - 1].intrinsic);
 }
 
 static void forget_range(const struct call *call)
