@@ -7,7 +7,7 @@ from interpose.config.levels import OFF, usual_level
 WILD = "*"
 SYSTEM = "system"
 PROPAGATION = "propagation"  # of its wrappers no call is recorded
-TRANSACTION = ("", "is", "begins", "ends")
+TRANSACTION = ("", "is", "continues", "begins", "ends")
 TERMINAL = ("", "line", "keys")
 # Kinds and their usual levels, by the text of a declaration. These lists are shared: never change them.
 _kinds_of: dict[str, tuple[list[str], list[str]]] = {}
@@ -36,8 +36,9 @@ class Intrinsic:
     (interpose.config.levels). `by` (`function` or `wrapt`) overrides automatic selection, which interposes C and the
     standard library in place and packages with wrapt.
 
-    `transaction`: a call `is` a transaction, or one `begins` with the call or `ends` with its end. `route` has paths of
-    attributes; once the call has ended, the first that leads to a text names the transaction (`resolver_match.route`).
+    `transaction`: a call `is` a transaction, or `continues` that of another thread; or one `begins` with the call or
+    `ends` with its end. `route` has paths of attributes; once the call has ended, the first that leads to a text names
+    the transaction (`resolver_match.route`).
     `headers` says where the headers of a served request are: `self` for the object, or an argument by its number, and a
     path of attributes from there (`self.scope`). interpose keeps a valid `traceparent` of them, and nothing else.
     `terminal`: a call of the kind screen waits for a user until a `line` is entered (True means the same), or for
@@ -156,7 +157,7 @@ class Intrinsic:
 
     def be_sampled(self):
         """If its calls are transactions, add a number for those that are not sampled."""
-        if self.transaction == "is" and self.kinds and not self.sampled:
+        if self.transaction in ("is", "continues") and self.kinds and not self.sampled:
             self.kinds = [*self.kinds, self.kinds[0]]
             self.levels = [*self.levels, self.levels[0]]
             self.sampled = True

@@ -184,6 +184,8 @@ cdef Installed put(object module, Declared intrinsic):
         let_pass(installed, owner, intrinsic)
         if installed.slot.passes and passers[installed.signature] != NULL:
             installed.slot.body = passers[installed.signature]
+        if installed.slot.effect == EFFECT_continue and runners[installed.signature] != NULL:
+            installed.slot.body = runners[installed.signature]
         if linked:
             link_up(installed, owner, found, intrinsic)
         else:

@@ -160,6 +160,7 @@ cdef extern from "hooks/stubs.h":
         EFFECT_fork
         EFFECT_serve
         EFFECT_span
+        EFFECT_continue
     const char *const lock_words[]
     const char *const passes_words[]
     const char *const level_words[]
@@ -298,6 +299,7 @@ cdef extern from "hooks/bodies.h":
     void *const bodies[]
     void *const takers[]
     void *const passers[]
+    void *const runners[]
     PyObject *time_awaited(slot *, PyObject *, PyObject *const *, size_t, PyObject *) noexcept
     PyObject *time_wrapped(PyObject *, PyObject *const *, size_t, PyObject *) noexcept
 

@@ -231,13 +231,18 @@ static bool is_of_coroutine(frame *frame)
            (frame_code(frame)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE));
 }
 
-uint32_t task_of_thread(const struct thread *thread)
+PyObject *outermost_here(void)
 {
-    PyThreadState *state = thread->in_loop ? recorded_state() : NULL;
+    PyThreadState *state = recorded_state();
     frame *inner = state ? frame_innermost(state) : NULL;
     for (unsigned depth = 0; inner && depth < CALLS_OF_A_TASK && !is_of_coroutine(inner); depth++)
         inner = frame_outer(inner);
-    PyObject *outermost = outermost_from(inner, NULL);
+    return outermost_from(inner, NULL);
+}
+
+uint32_t task_of_thread(const struct thread *thread)
+{
+    PyObject *outermost = thread->in_loop ? outermost_here() : NULL;
     return outermost ? number_of_task(outermost) : thread->greenlet;
 }
 

@@ -24,6 +24,9 @@ VISIBLE uint32_t task_of_thread(const struct thread *thread);
 /* The task in which `awaited` makes its first step: that of the outermost coroutine around it, or itself. */
 VISIBLE uint32_t task_here(PyObject *awaited);
 
+/* The outermost coroutine around the innermost one that runs; NULL if none does. */
+VISIBLE PyObject *outermost_here(void);
+
 /* The outermost coroutine around a frame; `awaited` if there is none. */
 VISIBLE PyObject *outermost_from(frame *inner, PyObject *awaited);
 

@@ -38,6 +38,12 @@ static uint32_t route_of_await(const struct await *await)
     return number;
 }
 
+uint32_t route_of_request(uint32_t thread, uint32_t call)
+{
+    const struct await *await = request_with_route(thread, call);
+    return await ? route_of_await(await) : 0;
+}
+
 /* A driver's own object is identified only by what the driver kept; if that is the awaited object, it is there. */
 static uint32_t detail_of_await(const struct await *await, PyObject *result)
 {

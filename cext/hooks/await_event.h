@@ -20,6 +20,9 @@ struct step {
 /* What the whole moved: as its result tells, or its arguments did. */
 uint64_t bytes_of_await(const struct await *await, PyObject *result);
 
+/* The route of a request in progress, as far as it is known; or 0. */
+uint32_t route_of_request(uint32_t thread, uint32_t call);
+
 /* A fetch of rows that never was suspended, as a call would be. */
 struct span span_of_step(const struct step *step, uint64_t wall_ns, uint64_t cpu_ns);
 

@@ -89,6 +89,16 @@ void awaits_forget(void)
     tasks_forget();
 }
 
+struct await *request_with_route(uint32_t thread, uint32_t call)
+{
+    for (size_t place = 0; place < awaits.size; place++) {
+        struct await *each = &awaits.places[place];
+        if (each->awaited && each->told && each->slot->route && each->call == call && each->thread == thread)
+            return each;
+    }
+    return NULL;
+}
+
 struct await *request_around(const struct await *await, const struct thread *thread)
 {
     bool is_servers = await->slot->detail == DETAIL_served && await->slot->attributes;

@@ -41,3 +41,6 @@ void awaits_forget(void);
 /* The call of a server or framework, in progress on the thread, that serves the same request in another task; the
    outermost if there are several. NULL if there is none. A server's own call begins a request, and is inside none. */
 struct await *request_around(const struct await *await, const struct thread *thread);
+
+/* The request in progress with that number of a call, if its route is known by its end alone; or NULL. */
+struct await *request_with_route(uint32_t thread, uint32_t call);

@@ -1,6 +1,7 @@
 #include "hooks/bodies.h"
 
 #include "hooks/awaits.h"
+#include "hooks/carried_transactions.h"
 #include "hooks/hot_path.h"
 #include "hooks/lock_passing.h"
 #include "hooks/passed_environment.h"
@@ -171,6 +172,17 @@ void *const takers[SIGNATURE_COUNT] = {
     [SIGNATURE_triple] = (void *)take_triple,
     [SIGNATURE_fast_keywords] = (void *)take_fast_keywords,
 };
+
+/* A program with coroutines calls it at every step: few of the contexts carry anything. */
+static PyObject *run_fast_keywords(struct slot *self, PyObject *context, PyObject *const *arguments, Py_ssize_t count,
+                                   PyObject *names)
+{
+    if (LIKELY(!may_carry(context)))
+        return ((fast_keywords_function)self->real)(context, arguments, count, names);
+    return time_fast_keywords(self, context, arguments, count, names);
+}
+
+void *const runners[SIGNATURE_COUNT] = {[SIGNATURE_fast_keywords] = (void *)run_fast_keywords};
 
 static PyObject *pass_pair(struct slot *self, PyObject *module, PyObject *arguments)
 {

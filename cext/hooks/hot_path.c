@@ -83,7 +83,7 @@ void shim_end(struct call *call, PyObject *result, bool failed)
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
     if (LIKELY(!failed))
         take_effect(call, result, bytes);
-    else if (call->slot->effect >= EFFECT_fork)
+    else if (is_always_timed(call->slot))
         start_failed(call);
     end_recorded(call, result, bytes, failed);
 }

@@ -12,6 +12,7 @@
 #include "hooks/attribute_names.h"
 #include "hooks/call_detail.h"
 #include "hooks/call_result.h"
+#include "hooks/carried_transactions.h"
 #include "hooks/checked_begin.h"
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
@@ -37,6 +38,8 @@ bool begin_serving(struct call *call, struct thread *thread, PyThreadState *stat
     uint32_t depth = record->fields.depth;
     struct span span;
     call->span.thread = NULL;
+    if (call->slot->effect == EFFECT_continue)
+        return begin_continuing(call, thread, state);
     if (call->slot->effect >= EFFECT_route)
         return true;
     if (call->slot->effect == EFFECT_serve) {
@@ -95,6 +98,8 @@ void describe_request(struct call *call)
     const struct span *span = &call->span;
     if (call->slot->request & REQUEST_named)
         name_by_route(call);
+    if (call->slot->effect == EFFECT_continue)
+        name_continuing(call);
     if (call->slot->request & REQUEST_traced)
         trace_context_end(span->thread, span->call, span->call);
 }

@@ -15,7 +15,7 @@
 bool takes_requests(const struct call *call);
 
 /* Of a call that waits for a request: that it does. Of one that has it: the call around it begins. Of one that finds its
-   route, or begins another tracer's span: nothing yet. */
+   route, begins another tracer's span or carries a transaction: nothing yet. */
 bool begin_serving(struct call *call, struct thread *thread, PyThreadState *state);
 
 /* A request has arrived, for the call around that waits for it. */

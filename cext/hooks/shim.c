@@ -3,6 +3,7 @@
 #include "cpython/sites.h"
 #include "cpython/thread_names.h"
 #include "hooks/active_spans.h"
+#include "hooks/carried_transactions.h"
 #include "hooks/descriptors.h"
 #include "hooks/fetches.h"
 #include "hooks/filtering.h"
@@ -42,6 +43,8 @@ void end_untimed(struct call *call, PyObject *result, bool failed)
         tell_route(call);
     else if (call->slot->effect == EFFECT_span)
         note_active_spans(current_thread);
+    else if (call->slot->effect == EFFECT_carry && !failed)
+        carry_transaction(call, result);
     else if (!failed || is_end_of_rows(call))
         take_effect(call, result, bytes_of(call, result));
 }

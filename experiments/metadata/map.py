@@ -34,9 +34,10 @@ class Intrinsic:
 
     `moves` is what its events count: `bytes` or `rows`. `by` is how it was interposed, `why_not` the reason if it was
     not. `library` is the library that has it, declared at `place` for `target`, and `passes_on` what its wrapper calls.
-    `transaction`: a call `is` one, or one `begins` or `ends` with it. `terminal`: its calls of the kind screen wait for
-    a user, until a `line` is entered or for `keys`. `passed_over`: calls with that number are transactions that were
-    not sampled; calls that are `always` recorded were recorded in these, too.
+    `transaction`: a call `is` one, or `continues` that of another thread; or one `begins` or `ends` with it.
+    `terminal`: its calls of the kind screen wait for a user, until a `line` is entered or for `keys`. `passed_over`:
+    calls with that number are transactions that were not sampled; calls that are `always` recorded were recorded in
+    these, too.
     """
 
     name: str

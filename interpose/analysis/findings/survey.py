@@ -18,7 +18,7 @@ from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import PSEUDO, name_of
+from interpose.analysis.transactions.tracking import CONTINUES, PSEUDO, name_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -63,6 +63,8 @@ class Survey:
             _Reading(self, process, number).add(records)
         for number, account in enumerate(analysis.accounts):
             _Reading(self, account.process, number).add_in_progress(account.open_calls)
+        for transaction, number in self.counts.items():
+            self.counts[transaction] = max(number, 1)  # nothing ended but what other threads did for it
 
     @cached_property
     def calls(self) -> list[Calls]:
@@ -188,7 +190,8 @@ class _Reading:
             self._names[record.name] = "" if text in PSEUDO else plain_name(text)
         text = self._names[record.name]
         if text:
-            self._survey.counts[text] += record.sums.calls
+            continues = record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
+            self._survey.counts[text] += 0 if continues else record.sums.calls
             if not record.is_call and not record.sums.think_wall_ns:
                 self._survey.batches.add(text)
         return text

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from interpose.analysis.comparison.distributions import student_bound
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.transactions.tracking import CONTINUES
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -109,7 +110,7 @@ def _standing(process: Process, number: int, around: int) -> int:
         return ALWAYS if intrinsic.always else WITHIN
     if around in (PASSED_OVER, EXACT):
         return EXACT
-    if intrinsic.transaction != "is" or not process.log.one_in:
+    if intrinsic.transaction not in ("is", CONTINUES) or not process.log.one_in:
         return OUTSIDE
     return PASSED_OVER if intrinsic.passed_over else KEPT
 
@@ -117,9 +118,11 @@ def _standing(process: Process, number: int, around: int) -> int:
 def population_of(process: Process, records: Records) -> Population:
     """The transactions of one process."""
     made = Population()
+    place = records.by.index("intrinsic")
     for record, standing in standings(process, records):
         sums = record.sums
-        if standing in (KEPT, PASSED_OVER):
+        continues = process.intrinsic(record.key[place]).transaction == CONTINUES
+        if standing in (KEPT, PASSED_OVER) and not continues:
             made.seen += sums.calls
             made.kept += sums.calls if standing == KEPT else 0
         if standing in (KEPT, WITHIN):

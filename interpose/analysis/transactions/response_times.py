@@ -2,8 +2,9 @@
 
 Each moment of a thread belongs to exactly one transaction, including those with a dot before their name: think times
 and `thread_ns` add up to the thread time without pauses. A response time can be longer. While a transaction awaits
-something it is suspended, and its thread runs others; and what it awaits at the same time overlaps. `overlap_ns` is how
-much longer the split of a row is than its thread's time for it, whatever the reason.
+something it is suspended, and its thread runs others; and what it awaits at the same time overlaps. What other threads
+do for it is part of its split, of its CPU time and of `thread_ns`, but not of its response time. `overlap_ns` is how
+much longer the split of a row is than its threads' time for it, whatever the reason.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.transactions.tracking import (
+    CONTINUES,
     OTHER,
     PSEUDO,
     READS,
@@ -56,9 +58,10 @@ class Transaction:
     """The transactions of one name: their figures, and their response time by kind.
 
     `sums.calls` is their number, `sums.wall_ns` their time including the user's. The kinds in `split`, with logic and
-    the estimated cost of recording, add up to the response time, or to more if calls overlapped, and always to
-    `thread_ns` (their thread's time for them without think time) plus `overlap_ns`. If transactions were sampled,
-    `kept` is how many were recorded whole, and `unknown` the time of the others until it is estimated.
+    the estimated cost of recording, add up to the response time, or to more if calls overlapped or other threads worked
+    for them, and always to `thread_ns` (their threads' time for them without think time) plus `overlap_ns`. If
+    transactions were sampled, `kept` is how many were recorded whole, and `unknown` the time of the others until it is
+    estimated.
     """
 
     name: str
@@ -322,9 +325,9 @@ class _Splitter:
         _add_thread_time(row, sums, of_thread_ns, sum(share.wall_ns for share in split.values()))
         if self._process.log.one_in and record.is_call and not without_spans:
             is_kept = not self._process.intrinsic(record.key[1]).passed_over
-            row.kept = (row.kept or 0) + (sums.calls if is_kept else 0)
+            row.kept = (row.kept or 0) + (sums.calls if is_kept and not self._continues(record) else 0)
             if not is_kept:
-                self._add_passed_over(row, sums, split)
+                self._add_passed_over(row, record, sums, split)
                 return
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
@@ -334,17 +337,28 @@ class _Splitter:
         split[OVERHEAD] = Share(own_ns, own_cpu_ns)
         split[LOGIC] = Share(max(left_ns - own_ns, 0), 0)
         _place_cpu({LOGIC: split[LOGIC], **dict(sorted(split.items()))}, left_cpu_ns - own_cpu_ns)
-        row.sums.add(sums)
+        self._add_sums(row, record, sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
-    def _add_passed_over(self, row: Transaction, sums: Sums, split: dict[str, Share]) -> None:
+    def _continues(self, record: Record) -> bool:
+        """Whether what `record` took is a part of transactions that are calls of another thread."""
+        return record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
+
+    def _add_sums(self, row: Transaction, record: Record, sums: Sums) -> None:
+        """Add what transactions took; of what continues those of another thread, the CPU time."""
+        if self._continues(record):
+            row.sums.cpu_ns += sums.cpu_ns
+        else:
+            row.sums.add(sums)
+
+    def _add_passed_over(self, row: Transaction, record: Record, sums: Sums, split: dict[str, Share]) -> None:
         """Add transactions of which nothing but starts of processes was recorded inside."""
         wall_ns = sum(share.wall_ns for share in split.values())
         cpu_ns = sum(share.cpu_ns for share in split.values())
         left_ns = max(sums.wall_ns - sums.think_wall_ns - wall_ns, 0)
         row.unknown.add(left_ns, min(max(sums.cpu_ns - sums.think_cpu_ns - cpu_ns, 0), left_ns))
-        row.sums.add(sums)
+        self._add_sums(row, record, sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 

@@ -1,10 +1,11 @@
 """Finds where transactions begin and end, from the outermost calls of a thread as they come.
 
-A call that is a transaction itself (a served request, a task, a marked block) is known by its intrinsic. Otherwise a
-transaction begins with a read of the terminal, whose time is think time, and lasts until the next one. In a thread with
-neither, each commit ends one. Names from data collectors take precedence over commits: each applies until the next
-name, or until it is cleared. Time before, between and after transactions has a name that begins with a dot, so each
-moment of a thread is in exactly one transaction.
+A call that is a transaction itself (a served request, a task, a marked block) is known by its intrinsic, as is one that
+continues the transaction of another thread, whose name it has. Otherwise a transaction begins with a read of the
+terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one. Names
+from data collectors take precedence over commits: each applies until the next name, or until it is cleared. Time
+before, between and after transactions has a name that begins with a dot, so each moment of a thread is in exactly one
+transaction.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
+CONTINUES = "continues"
 MARK = "interpose.transaction"
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
@@ -276,7 +278,9 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
     role = 0 if intrinsic.kind in QUIET_KINDS or intrinsic.name == STATEMENT else BUSY
     if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
         role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
-    role |= {"is": SPAN, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(intrinsic.transaction, 0)
+    role |= {"is": SPAN, CONTINUES: SPAN | MARKED, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(
+        intrinsic.transaction, 0
+    )
     if role & NAMES:
         return NAMES
     return role | MARKED if intrinsic.name == MARK else role

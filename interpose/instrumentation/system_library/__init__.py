@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from interpose.library import Intrinsic
 
 # The modules here that declare something of the interpreter and its standard library.
-STANDARD = ("databases", "screens", "files", "network", "processes", "waits", "served", "marks", "imports")
+STANDARD = ("databases", "screens", "files", "network", "processes", "waits", "served", "marks", "contexts", "imports")
 # Packages, and the modules here that declare something of them.
 PACKAGES = {
     **dict.fromkeys(("psycopg2", "psycopg", "asyncpg"), "postgresql"),
