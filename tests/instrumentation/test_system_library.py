@@ -12,7 +12,7 @@ from tracing import Traced, environment, events_of, write_program
 
 from interpose.config import levels
 from interpose.instrumentation import system_library
-from interpose.instrumentation.system_library import PACKAGES, every, marks, of_packages, served, tracers, web
+from interpose.instrumentation.system_library import PACKAGES, contexts, every, marks, of_packages, served, tracers, web
 from interpose.library import Intrinsic, resolve
 
 INTRINSICS = every()
@@ -32,6 +32,7 @@ IN_THREADS_OF_PACKAGES = {
     *(each.name for each in served.INTRINSICS),
     *(each.name for each in web.SERVERS),
     *(each.name for each in marks.INTRINSICS),  # tests/test_marks
+    *(each.name for each in contexts.INTRINSICS),  # test_transactions_in_threads
     "fastapi.routing.APIRoute.handle",
     "flask.ctx.RequestContext.match_request",
     "prompt_toolkit.input.Vt100Input.read_keys",

@@ -54,6 +54,7 @@ class Survey:
     def __init__(self, analysis: Analysis, histograms: bool = False) -> None:
         self.analysis = analysis
         self.counts: Counter[str] = Counter()
+        self._parts: Counter[str] = Counter()  # units where nothing else has the name: later it was a better one
         self.batches: set[str] = set()
         self.thinking_ns = 0
         self._found: dict[Hashable, Calls] = {}
@@ -63,8 +64,8 @@ class Survey:
             _Reading(self, process, number).add(records)
         for number, account in enumerate(analysis.accounts):
             _Reading(self, account.process, number).add_in_progress(account.open_calls)
-        for transaction, number in self.counts.items():
-            self.counts[transaction] = max(number, 1)  # nothing ended but what other threads did for it
+        for transaction, parts in self._parts.items():
+            self.counts[transaction] = self.counts[transaction] or parts
 
     @cached_property
     def calls(self) -> list[Calls]:
@@ -138,6 +139,10 @@ class Survey:
     def _kinds(self) -> frozenset[str]:
         return frozenset(each.kind for each in self._found.values())
 
+    def count(self, transaction: str, number: int, is_part: bool) -> None:
+        """Count transactions with that name, or what other threads did for them."""
+        (self._parts if is_part else self.counts)[transaction] += number
+
     def calls_like(self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
         key = (intrinsic.kind, intrinsic.name, site, detail, transaction)
@@ -189,9 +194,9 @@ class _Reading:
             text = name_of(self._process, record.name)
             self._names[record.name] = "" if text in PSEUDO else plain_name(text)
         text = self._names[record.name]
+        is_part = record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
         if text:
-            continues = record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
-            self._survey.counts[text] += 0 if continues else record.sums.calls
+            self._survey.count(text, record.sums.calls, is_part)
             if not record.is_call and not record.sums.think_wall_ns:
                 self._survey.batches.add(text)
         return text
