@@ -191,6 +191,58 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
     assert made.thread_ns == 10_000
 
 
+WORKER, MAIN = 1, 2
+
+
+@pytest.fixture
+def continued(shop):
+    """The intrinsic of what a worker does for transactions of the main thread."""
+    shop.build.thread(end_ns=START_NS + 10_000, end_cpu_ns=500, tid=10)
+    return shop.build.intrinsic("contextvars.Context.run", "logic", transaction="continues")
+
+
+def test_what_another_thread_does_for_a_transaction_is_in_its_split_but_not_in_its_response_time(shop, continued):
+    name = shop.build.string("GET /a")
+    made = shop.made(
+        [
+            event(2000, 700, 20, intrinsic=shop.query, call=2, parent=1, thread=WORKER),
+            event(1900, 1000, 90, intrinsic=continued, call=1, detail=name, thread=WORKER, inner_wall_ns=700),
+            event(1000, 2000, 100, intrinsic=shop.serve, call=1, task=1, detail=name, thread=MAIN, inner_wall_ns=1900),
+        ]
+    )
+    (row,) = [each for each in made.rows if each.name == "GET /a"]
+
+    assert rows(made)["GET /a"] == (1, 0, 2000, 190)
+    assert split(made, "GET /a") == {"db": 700, "logic": 2000 + 300}
+    assert on_thread(made)["GET /a"] == (100 + 1000, 1900)
+    assert (row.sums.wall_most_ns, row.sums.wall_least_ns) == (2000, 2000)
+    assert made.thread_ns == 20_000
+    assert rows(made)[".INIT"][2] + rows(made)[".EXIT"][2] == 10_000 - 1000
+
+
+def test_what_is_marked_in_another_thread_does_not_rename_the_transaction(shop, continued):
+    path, checkout = map(shop.build.string, ("POST /cart", "checkout"))
+    made = shop.made(
+        [
+            event(2000, 700, intrinsic=shop.mark, call=2, parent=1, detail=checkout, thread=WORKER),
+            event(1900, 1000, intrinsic=continued, call=1, detail=path, thread=WORKER, inner_wall_ns=700),
+            event(1000, 2000, intrinsic=shop.serve, call=1, detail=path, thread=MAIN),
+        ]
+    )
+
+    assert rows(made)["POST /cart"][:3] == (1, 0, 2000)
+    assert "checkout" not in rows(made)
+
+
+def test_what_a_thread_did_for_a_transaction_that_has_not_ended_has_its_name_and_no_count(shop, continued):
+    name = shop.build.string("GET /a")
+    made = shop.made([event(1900 + 1500 * n, 1000, intrinsic=continued, detail=name, thread=WORKER) for n in range(3)])
+
+    assert rows(made)["GET /a"] == (0, 0, 0, 0)
+    assert on_thread(made)["GET /a"] == (3000, 0)
+    assert Survey(Analysis(Experiment(str(shop.build.directory)))).counts["GET /a"] == 3
+
+
 def test_what_one_request_awaits_together_overlaps_within_it(shop):
     made = shop.made(
         [

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings.survey import Survey
 from interpose.analysis.findings.statements import repeated_statements
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import transactions
 
 WORK = """
@@ -134,14 +134,13 @@ def test_tasks_that_a_transaction_begins_take_it_to_their_threads(traced):
 
 def test_transactions_that_overlap_keep_apart_what_one_worker_does_for_them(traced):
     done = traced(WORK + """
-    async def serve(name):
+    async def serve(name, seconds):
         with transaction(name):
             for _ in range(5):
-                await asyncio.get_running_loop().run_in_executor(
-                    pool, functools.partial(contextvars.copy_context().run, sleep, name, 0.002 if name == "a" else 0.006)
-                )
+                call = functools.partial(contextvars.copy_context().run, sleep, name, seconds)
+                await asyncio.get_running_loop().run_in_executor(pool, call)
     async def main():
-        await asyncio.gather(serve("a"), serve("b"))
+        await asyncio.gather(serve("a", 0.002), serve("b", 0.006))
     with ThreadPoolExecutor(1) as pool:
         asyncio.run(main())
     """ + SAID)
