@@ -159,6 +159,32 @@ assert not [name for name in sys.modules if "propagation" in name]
     assert [len(sent(head)) for head in json.loads(without.stdout)] == [0, 0, 1]
 
 
+def test_what_a_transaction_asks_in_another_thread_is_in_its_trace(traced):
+    done = traced(
+        PROGRAM
+        + CLIENTS["http.client"]
+        + """
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(1) as pool:
+    with interpose.transaction("order"):
+        pool.submit(contextvars.copy_context().run, get, {}).result()
+    pool.submit(get, {}).result()
+print(json.dumps(heads))
+""",
+        INTERPOSE_PROPAGATE="1",
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    inside, outside = (sent(head) for head in json.loads(done.stdout))
+    seed = seed_of(done.experiment.founder.log)
+    first, second = done.events(OUTGOING["http.client"])
+    [order] = done.events("interpose.transaction")
+    trace = trace_of(seed)[:16] + span_of(seed, order.thread, order.call)
+    assert inside == [f"00-{trace}-{span_of(seed, first.thread, first.call)}-01"]
+    assert outside == [f"00-{trace_of(seed)}-{span_of(seed, second.thread, second.call)}-01"]
+
+
 def test_within_a_served_request_its_trace_is_continued(traced):
     done = traced(
         PROGRAM
