@@ -7,18 +7,19 @@
 #include "cpython/sites.h"
 #include "cpython/task_names.h"
 
-/* A task keeps its entry after its coroutine is gone: the next coroutine at that address takes it, with a new
-   number. */
+/* A task keeps its entry after its coroutine is gone: the next coroutine at that address takes it, with another
+   identity. So do other objects that are recognised later. */
 struct task {
     PyObject *coroutine; /* no reference */
-    uint32_t number;     /* 0: it is gone */
+    uint32_t identity;   /* 0: it is gone */
+    uint32_t number;     /* as a task; 0: none has been asked for */
     uint32_t freed_by;   /* the thread that is just freeing it, or 0 */
 };
 
 static struct {
     struct task *places;
     size_t size, used;
-    uint32_t last;
+    uint32_t last, identities;
 } tasks;
 
 static size_t place_of_task(const PyObject *coroutine)
@@ -32,7 +33,7 @@ static size_t place_of_task(const PyObject *coroutine)
 static struct task *task_find(const PyObject *outermost)
 {
     struct task *task = tasks.size ? &tasks.places[place_of_task(outermost)] : NULL;
-    return task && task->number ? task : NULL;
+    return task && task->identity ? task : NULL;
 }
 
 /* Dead ones make room; if all are alive, the table grows. */
@@ -41,7 +42,7 @@ static bool tasks_grow(void)
     struct task *old = tasks.places;
     size_t size = tasks.size, living = 0;
     for (size_t place = 0; place < size; place++)
-        living += old[place].number != 0;
+        living += old[place].identity != 0;
     size_t grown = living * 4 > size ? size * 2 : size;
     grown = grown ? grown : 256;
     struct task *places = calloc(grown, sizeof *places);
@@ -51,7 +52,7 @@ static bool tasks_grow(void)
     tasks.size = grown;
     tasks.used = living;
     for (size_t place = 0; place < size; place++)
-        if (old[place].number)
+        if (old[place].identity)
             places[place_of_task(old[place].coroutine)] = old[place];
     free(old);
     return true;
@@ -62,7 +63,7 @@ static bool tasks_grow(void)
    A weak reference would tell them, and the program could count it. So what frees an object of the type is replaced: of
    the type that all others are made from, for theirs call it in the end, and it may be asked by what a type is made. */
 
-enum { TYPES = 8 }; /* coroutines, generators, asynchronous ones, greenlets, and those of compiled modules */
+enum { TYPES = 9 }; /* coroutines, generators, asynchronous ones, greenlets, contexts, and those of compiled modules */
 
 static struct freed {
     PyTypeObject *type;
@@ -114,7 +115,7 @@ static void task_ends(const PyObject *object)
         return;
     struct task *task = task_freed(object);
     if (task && (!IS_FREE_THREADED || task->freed_by == this_thread()))
-        task->number = 0;
+        task->identity = 0;
     side_end(SIDE_TASKS);
 }
 
@@ -165,52 +166,56 @@ static bool is_of_now(const struct task *task)
     return !IS_FREE_THREADED || !task->freed_by || task->freed_by == this_thread();
 }
 
-/* 0 if there is no room, or if the end of the task would not be noticed. */
-static uint32_t number_new_task(PyObject *outermost)
+/* NULL if there is no room, or if the end of the task would not be noticed. */
+static struct task *task_add(PyObject *object)
 {
-    if (!tells_end(Py_TYPE(outermost)) || (tasks.used * 2 >= tasks.size && !tasks_grow()))
-        return 0;
-    struct task *task = &tasks.places[place_of_task(outermost)];
+    if (!tells_end(Py_TYPE(object)) || (tasks.used * 2 >= tasks.size && !tasks_grow()))
+        return NULL;
+    struct task *task = &tasks.places[place_of_task(object)];
     tasks.used += !task->coroutine;
-    *task = (struct task){.coroutine = outermost, .number = ++tasks.last};
-    return task->number;
+    if (++tasks.identities == 0)
+        tasks.identities = 1;
+    *task = (struct task){.coroutine = object, .identity = tasks.identities};
+    return task;
 }
 
-static uint32_t find_or_number(PyObject *outermost, bool *is_new)
+static struct task *find_or_add(PyObject *object)
 {
-    const struct task *known = task_find(outermost);
-    *is_new = !known || !is_of_now(known);
-    return *is_new ? number_new_task(outermost) : known->number;
+    struct task *known = task_find(object);
+    return known && is_of_now(known) ? known : task_add(object);
 }
 
 uint32_t number_of_task(PyObject *outermost)
 {
-    bool is_new;
     if (!side_begin(SIDE_TASKS))
         return 0;
-    uint32_t number = find_or_number(outermost, &is_new);
+    struct task *task = find_or_add(outermost);
+    bool is_new = task && !task->number;
+    if (is_new)
+        task->number = ++tasks.last;
+    uint32_t number = task ? task->number : 0;
     side_end(SIDE_TASKS);
-    if (UNLIKELY(is_new && number))
+    if (UNLIKELY(is_new))
         learn_task_name(number, outermost);
     return number;
 }
 
 uint32_t object_watch(PyObject *object)
 {
-    bool is_new;
     if (!side_begin(SIDE_TASKS))
         return 0;
-    uint32_t number = find_or_number(object, &is_new);
+    const struct task *task = find_or_add(object);
+    uint32_t identity = task ? task->identity : 0;
     side_end(SIDE_TASKS);
-    return number;
+    return identity;
 }
 
-bool object_lives(const PyObject *object, uint32_t number)
+bool object_lives(const PyObject *object, uint32_t identity)
 {
     if (!side_begin(SIDE_TASKS))
         return false;
     const struct task *task = task_find(object);
-    bool lives = task && task->number == number;
+    bool lives = task && task->identity == identity && is_of_now(task);
     side_end(SIDE_TASKS);
     return lives;
 }

@@ -11,9 +11,10 @@
 /* The number of the task that a coroutine, or a greenlet, is the outermost of; 0 if there is no room. */
 VISIBLE uint32_t number_of_task(PyObject *outermost);
 
-/* Recognise a coroutine or the like later, by its address and this number; 0 where its end would not be told. */
+/* Recognise a coroutine, a context or the like later, by its address and this identity; 0 where its end would not be
+   told. */
 VISIBLE uint32_t object_watch(PyObject *object);
-VISIBLE bool object_lives(const PyObject *object, uint32_t number);
+VISIBLE bool object_lives(const PyObject *object, uint32_t identity);
 
 /* The tasks of a forked child are not its parent's. */
 VISIBLE void tasks_forget(void);

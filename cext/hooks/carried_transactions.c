@@ -26,8 +26,8 @@ struct origin {
 };
 
 static struct carrying {
-    PyObject *object;    /* no reference: compared, never dereferenced */
-    PyObject *reference; /* a weak one to it, or NULL */
+    PyObject *object;  /* no reference: compared, never dereferenced */
+    uint32_t identity; /* 0: an unused place */
     struct origin origin;
 } carrying[CARRYING + TRIES];
 
@@ -50,18 +50,12 @@ bool may_carry(const PyObject *object)
     return carrier_at(object);
 }
 
-/* What a weak reference leads to; None if that is gone. */
-static const PyObject *referent(const struct carrying *place)
-{
-    return __atomic_load_n(&((PyWeakReference *)place->reference)->wr_object, __ATOMIC_RELAXED);
-}
-
 static bool origin_of(const PyObject *object, struct origin *found)
 {
     if (!side_begin(SIDE_CARRYING))
         return false;
     const struct carrying *place = carrier_at(object);
-    bool is_there = place && referent(place) == object && place->origin.recording == recorder.serial;
+    bool is_there = place && place->origin.recording == recorder.serial && object_lives(object, place->identity);
     if (is_there)
         *found = place->origin;
     side_end(SIDE_CARRYING);
@@ -73,28 +67,21 @@ static struct carrying *room_for(const PyObject *object)
 {
     struct carrying *own = carrier_at(object), *place = first_place(object);
     for (unsigned turn = 0; !own && turn < TRIES; turn++)
-        if (!place[turn].reference || referent(&place[turn]) == Py_None)
+        if (!place[turn].identity || !object_lives(place[turn].object, place[turn].identity))
             own = &place[turn];
     return own ? own : place;
 }
 
 static void put(PyObject *object, const struct origin *origin)
 {
-    PyObject *reference = PyWeakref_NewRef(object, NULL);
-    if (!reference) {
-        PyErr_Clear();
+    uint32_t identity = object_watch(object);
+    if (!identity || !side_begin(SIDE_CARRYING))
         return;
-    }
-    if (side_begin(SIDE_CARRYING)) {
-        struct carrying *place = room_for(object);
-        PyObject *before = place->reference;
-        place->reference = reference;
-        place->origin = *origin;
-        __atomic_store_n(&place->object, object, __ATOMIC_RELAXED);
-        side_end(SIDE_CARRYING);
-        reference = before;
-    }
-    Py_XDECREF(reference);
+    struct carrying *place = room_for(object);
+    place->identity = identity;
+    place->origin = *origin;
+    __atomic_store_n(&place->object, object, __ATOMIC_RELAXED);
+    side_end(SIDE_CARRYING);
 }
 
 /* The call in progress that names the thread's transaction: the outermost one that the program marks, or the innermost. */

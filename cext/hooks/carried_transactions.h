@@ -1,7 +1,7 @@
 /* Transactions that go on in other threads. A context (contextvars) that is copied within a transaction carries it, and
    so does the coroutine of a task that is begun there. What another thread then runs by that context's method `run` is
-   recorded as a call that continues the transaction. Nothing is put into the context: its address is remembered, with
-   a weak reference that says whether it is still that one. */
+   recorded as a call that continues the transaction. Nothing is put into the context, and nothing refers to it: its
+   address is remembered until it is freed. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -225,7 +225,9 @@ SAME = """
     async def awaited():
         variable.set("awaited")
         await asyncio.gather(asyncio.to_thread(change, "in a thread"), asyncio.sleep(0))
-        return variable.get(), names(), await asyncio.to_thread(names)
+        waiting = asyncio.sleep(0)
+        await asyncio.create_task(waiting)
+        return variable.get(), names(), await asyncio.to_thread(names), weakref.getweakrefcount(waiting)
     with ThreadPoolExecutor(1) as pool, transaction("all"):
         context = contextvars.copy_context()
         print(pool.submit(context.run, change, "one", 2, three=4).result(), context[variable], variable.get())
@@ -244,6 +246,7 @@ SAME = """
         sys.setrecursionlimit(300)
         print(deep(context))
         sys.setrecursionlimit(1000)
+        print(weakref.getweakrefcount(context), sys.getrefcount(context), len(gc.get_referrers(context)))
         again = weakref.ref(context)
         del run, result, chain, context, arguments
         pool.submit(ends).result()
