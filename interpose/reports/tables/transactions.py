@@ -101,7 +101,7 @@ def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
 
 
 def _least_and_most(row: Transaction) -> tuple[int | None, int | None]:
-    return (row.sums.wall_least_ns, row.sums.wall_most_ns) if row.is_named else (None, None)
+    return (row.sums.wall_least_ns, row.sums.wall_most_ns) if row.is_named and row.sums.calls else (None, None)
 
 
 def _columns(made: Transactions) -> list[Column]:
