@@ -258,8 +258,8 @@ cdef extern from "hooks/gil_waits.h":
     bint gil_waits_end()
 
 cdef extern from "hooks/loop_waits.h":
-    bint loop_waits_are_on()
-    const char *loop_waits_begin(const slot *, const void *)
+    slot *loop_waits_slot()
+    const char *loop_waits_begin(slot *, const void *)
     bint loop_waits_end()
 
 cdef extern from "native/native_wrappers.h":

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -30,18 +31,25 @@
     X(ssize_t, writev,      (int number, const struct iovec *parts, int count)) \
     X(ssize_t, sendmsg,     (int number, const struct msghdr *message, int flags))
 
+#define ONE_MORE(returns, name, parameters) +1
 #define REAL(returns, name, parameters) returns(*name) parameters;
 static struct {
     FUNCTIONS(REAL)
 } real;
-static const struct slot *of_waits; /* NULL: nothing is recorded */
+
+enum { LOOPS = 2, FUNCTION_COUNT = 0 FUNCTIONS(ONE_MORE) };
+static struct c_loop {
+    struct slot slot; /* of its waits */
+    struct import imports[FUNCTION_COUNT];
+    bool is_on;
+} loops[LOOPS];
 
 /* --- what is known of descriptors */
 
 /* The loop has threads of its own, too, which the recorder does not know. */
 static bool is_noted(void)
 {
-    return of_waits && recorder_is_on() && known_thread();
+    return recorder_is_on() && known_thread();
 }
 
 /* How uvloop's loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it ever used. */
@@ -142,16 +150,17 @@ static uint32_t stack_of_wait(struct thread *thread)
     return where ? stack_again(where, false, &thread->native_place) : 0;
 }
 
-static bool begin_wait(struct span *span)
+static bool begin_wait(struct span *span, const struct c_loop *loop)
 {
-    struct thread *thread = of_waits && recorder_is_on() ? known_thread() : NULL;
-    uint32_t added = thread ? of_waits->kinds[kind_of_watched((uint32_t)WATCHER_LOOP, true)] : 0;
-    if (!thread || !is_recorded_now(thread, of_waits->intrinsic + added))
+    const struct slot *slot = &loop->slot;
+    struct thread *thread = loop->is_on && recorder_is_on() ? known_thread() : NULL;
+    uint32_t added = thread ? slot->kinds[kind_of_watched((uint32_t)WATCHER_LOOP, true)] : 0;
+    if (!thread || !is_recorded_now(thread, slot->intrinsic + added))
         return false;
-    enum level level = slot_level(of_waits, added);
+    enum level level = slot_level(slot, added);
     if (level == LEVEL_count)
-        recorder_count_only(thread, of_waits->intrinsic + added);
-    return level == LEVEL_time && span_begin(span, thread, of_waits->intrinsic + added, stack_of_wait(thread), 0);
+        recorder_count_only(thread, slot->intrinsic + added);
+    return level == LEVEL_time && span_begin(span, thread, slot->intrinsic + added, stack_of_wait(thread), 0);
 }
 
 static void end_wait(struct span *span)
@@ -160,10 +169,10 @@ static void end_wait(struct span *span)
         governor_note(span->intrinsic);
 }
 
-#define WAIT(call) \
+#define WAIT(loop, call) \
     struct span span; \
     int saved = errno; \
-    bool is_begun = begin_wait(&span); \
+    bool is_begun = begin_wait(&span, loop); \
     errno = saved; \
     int result = call; \
     saved = errno; \
@@ -172,24 +181,37 @@ static void end_wait(struct span *span)
     errno = saved; \
     return result
 
-static int loop_epoll_pwait(int number, struct epoll_event *found, int room, int timeout_ms, const sigset_t *mask)
-{
-    WAIT(real.epoll_pwait(number, found, room, timeout_ms, mask));
-}
-
-static int loop_epoll_wait(int number, struct epoll_event *found, int room, int timeout_ms)
-{
-    WAIT(real.epoll_wait(number, found, room, timeout_ms));
-}
+#define WAITS_OF_LOOP(number_of_loop) \
+    static int loop_epoll_pwait_##number_of_loop(int number, struct epoll_event *found, int room, int timeout_ms, \
+                                                 const sigset_t *mask) \
+    { \
+        WAIT(&loops[number_of_loop], real.epoll_pwait(number, found, room, timeout_ms, mask)); \
+    } \
+    static int loop_epoll_wait_##number_of_loop(int number, struct epoll_event *found, int room, int timeout_ms) \
+    { \
+        WAIT(&loops[number_of_loop], real.epoll_wait(number, found, room, timeout_ms)); \
+    }
+WAITS_OF_LOOP(0)
+WAITS_OF_LOOP(1)
 
 /* --- exchanging */
 
-#define EXCHANGED(returns, function, parameters) {{.name = #function}, (void *)loop_##function, (void **)&real.function},
-static struct {
-    struct import import;
-    void *ours, **real;
-} exchanged[] = {FUNCTIONS(EXCHANGED)};
-enum { PWAIT, WAIT_OF_FOUR, EXCHANGED_COUNT = sizeof exchanged / sizeof *exchanged };
+#define PLACE(returns, function, parameters) PLACE_##function,
+#define NAME(returns, function, parameters) #function,
+#define ADDRESS(returns, function, parameters) (void **)&real.function,
+enum { FUNCTIONS(PLACE) };
+static const char *const names[] = {FUNCTIONS(NAME)};
+static void **const reals[] = {FUNCTIONS(ADDRESS)};
+
+static void *const of_all[FUNCTION_COUNT] = {
+    [PLACE_epoll_ctl] = (void *)loop_epoll_ctl, [PLACE_accept4] = (void *)loop_accept4, [PLACE_connect] = (void *)loop_connect,
+    [PLACE_read] = (void *)loop_read,           [PLACE_recvmsg] = (void *)loop_recvmsg, [PLACE_write] = (void *)loop_write,
+    [PLACE_writev] = (void *)loop_writev,       [PLACE_sendmsg] = (void *)loop_sendmsg,
+};
+static void *const of_each[LOOPS][FUNCTION_COUNT] = {
+    {[PLACE_epoll_pwait] = (void *)loop_epoll_pwait_0, [PLACE_epoll_wait] = (void *)loop_epoll_wait_0},
+    {[PLACE_epoll_pwait] = (void *)loop_epoll_pwait_1, [PLACE_epoll_wait] = (void *)loop_epoll_wait_1},
+};
 
 static const void *object_of(const void *function)
 {
@@ -204,48 +226,74 @@ static bool may_exchange(const struct import *import, const void *found)
     return import->count && is_of_c_library && (!import->real || import->real == found);
 }
 
-static void exchange(unsigned number)
+static void exchange(struct c_loop *loop, unsigned place)
 {
-    struct import *import = &exchanged[number].import;
-    void *found = dlsym(RTLD_DEFAULT, import->name);
-    *exchanged[number].real = found;
-    if (!may_exchange(import, found) || !import_put(import, exchanged[number].ours))
+    struct import *import = &loop->imports[place];
+    void *found = dlsym(RTLD_DEFAULT, import->name), *ours = of_all[place] ? of_all[place] : of_each[loop - loops][place];
+    *reals[place] = found;
+    if (!may_exchange(import, found) || !import_put(import, ours))
         import->count = 0;
 }
 
-bool loop_waits_are_on(void)
+/* Somebody has put others in the place of ours, which are called still. */
+static bool loop_is_exchanged(const struct c_loop *loop)
 {
-    for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
-        if (exchanged[number].import.count)
+    for (unsigned place = 0; place < FUNCTION_COUNT; place++)
+        if (loop->imports[place].count)
             return true;
     return false;
 }
 
-const char *loop_waits_begin(const struct slot *slot, const void *within)
+struct slot *loop_waits_slot(void)
 {
-    struct import *imports[EXCHANGED_COUNT + 1] = {NULL};
-    for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
-        imports[number] = &exchanged[number].import;
+    for (unsigned number = 0; number < LOOPS; number++)
+        if (!loops[number].is_on && !loop_is_exchanged(&loops[number]))
+            return &loops[number].slot;
+    return NULL;
+}
+
+const char *loop_waits_begin(struct slot *slot, const void *within)
+{
+    struct c_loop *loop = (struct c_loop *)((char *)slot - offsetof(struct c_loop, slot));
+    struct import *imports[FUNCTION_COUNT + 1] = {NULL};
+    for (unsigned place = 0; place < FUNCTION_COUNT; place++) {
+        loop->imports[place].name = names[place];
+        imports[place] = &loop->imports[place];
+    }
     if (waiting_sites_begin())
         return "memory is short";
     const char *wrong = imports_find(imports, within);
     if (wrong)
         return wrong;
-    of_waits = slot;
-    for (unsigned number = 0; number < EXCHANGED_COUNT; number++)
-        exchange(number);
-    return exchanged[PWAIT].import.count || exchanged[WAIT_OF_FOUR].import.count ? NULL : "its module waits by other functions";
+    loop->is_on = true;
+    for (unsigned place = 0; place < FUNCTION_COUNT; place++)
+        exchange(loop, place);
+    bool is_seen = loop->imports[PLACE_epoll_pwait].count || loop->imports[PLACE_epoll_wait].count;
+    return is_seen ? NULL : "its module waits by other functions";
 }
 
-bool loop_waits_end(void)
+static bool restore(struct c_loop *loop)
 {
     bool restored = true;
-    of_waits = NULL;
-    for (unsigned number = 0; number < EXCHANGED_COUNT; number++) {
-        struct import *import = &exchanged[number].import;
+    loop->is_on = false;
+    for (unsigned place = 0; place < FUNCTION_COUNT; place++) {
+        struct import *import = &loop->imports[place];
         bool is_as_before = import_restore(import);
         import->count = is_as_before ? 0 : import->count;
         restored &= is_as_before;
     }
     return restored;
+}
+
+bool loop_waits_end(void)
+{
+    bool restored = true;
+    for (unsigned number = 0; number < LOOPS; number++)
+        restored &= restore(&loops[number]);
+    return restored;
+}
+
+bool loop_waits_are_on(void)
+{
+    return loops[0].is_on || loops[1].is_on;
 }

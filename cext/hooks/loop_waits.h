@@ -7,11 +7,14 @@
 
 #include "hooks/slot.h"
 
-/* Is a module's loop recorded already? Then another one's cannot be. */
+/* Are any recorded? */
 bool loop_waits_are_on(void);
 
-/* From now on the waits of the module that has the code `within` are calls of `slot`. NULL, or why not. */
-const char *loop_waits_begin(const struct slot *slot, const void *within);
+/* For the waits of one module more; NULL if there are too many. */
+struct slot *loop_waits_slot(void);
+
+/* From now on the waits of the module that has the code `within` are calls of that slot. NULL, or why not. */
+const char *loop_waits_begin(struct slot *slot, const void *within);
 
 /* Restore what was exchanged. False if somebody else has replaced ours since. */
 bool loop_waits_end(void);

@@ -22,7 +22,6 @@ MODULES_NOT_EVERYWHERE = {"_curses", "_dbm", "_gdbm", "_posixshmem", "_ssl", "re
 SINCE_3_13 = {"_thread._ThreadHandle.join", "os.posix_openpt"}
 SINCE_3_13 |= {each.name for each in INTRINSICS if each.module == "dbm.sqlite3"}
 
-LOOPS = [each.name for each in INTRINSICS if each.by == "loop"]  # of which one alone is recorded in a process
 # No line of a program's own is around them: test_served, test_library_tasks and test_library_http look at them.
 IN_THREADS_OF_PACKAGES = {
     "celery.worker.trace_task_ret",
@@ -37,7 +36,8 @@ IN_THREADS_OF_PACKAGES = {
     "flask.ctx.RequestContext.match_request",
     "prompt_toolkit.input.Vt100Input.read_keys",
     *(each.name for each in tracers.INTRINSICS),  # no calls: test_active_spans
-    *LOOPS,  # how often a loop waits is its own affair: test_loops_in_c
+    # How often a loop waits is its own affair: test_loops_in_c.
+    *(each.name for each in INTRINSICS if each.by == "loop"),
 }
 
 
@@ -146,15 +146,14 @@ def test_no_two_intrinsics_have_the_same_name():
 
 
 def test_every_intrinsic_that_this_python_has_is_installed(traced):
-    loops = [intrinsic for intrinsic in HERE if intrinsic.name in LOOPS]
-    modules = sorted({intrinsic.module for intrinsic in HERE if intrinsic not in loops[1:]})
+    modules = sorted({intrinsic.module for intrinsic in HERE})
     done = traced(f"import {', '.join(modules)}", INTERPOSE_FILES="buffered", INTERPOSE_KINDS="all,import")
     entries = {entry.get("name"): entry for entry in ElementTree.parse(f"{done.path}/map.xml").iter("intrinsic")}
     not_installed = {name for name, entry in entries.items() if entry.get("installed") != "1"}
     missing = {intrinsic.name for intrinsic in HERE if intrinsic.name not in entries}
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert missing == {intrinsic.name for intrinsic in loops[1:]}
+    assert missing == set()
     assert not_installed == {intrinsic.name for intrinsic in INTRINSICS if intrinsic.name in entries} - {
         intrinsic.name for intrinsic in HERE
     }
