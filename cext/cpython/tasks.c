@@ -129,13 +129,21 @@ static void free_task(PyObject *object)
     task_ends(object);
 }
 
+/* A class that derives from another built-in type, such as dict, and from a coroutine's has that type as its root: for all dicts the
+   interpreter would no longer see that what frees them is their own, and free nested ones in recursion. */
+static bool is_root_of_tasks(const PyTypeObject *root)
+{
+    bool is_awaited = root->tp_as_async; /* generators and coroutines, those of Cython too */
+    return is_awaited || root == &PyContext_Type || strcmp(root->tp_name, "greenlet.greenlet") == 0;
+}
+
 /* Whether the end of objects of this type will be noticed. Not if Python code made the type: what frees its objects
    finds the type by its own address. */
 static bool tells_end(PyTypeObject *type)
 {
     PyTypeObject *root = root_of(type);
     struct freed *known = freed_of(root);
-    if (!known || (root->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    if (!known || (root->tp_flags & Py_TPFLAGS_HEAPTYPE) || !is_root_of_tasks(root))
         return false;
     if (!known->is_ours) {
         *known = (struct freed){root, known->type ? known->real : root->tp_dealloc, true};

@@ -126,8 +126,8 @@ static void accepted(PyObject *result)
     int descriptor = descriptor_of(number);
     descriptor_forget(descriptor);
     descriptor_has_role(descriptor, ROLE_CONNECTION);
-    if (loop_waits_are_on()) /* else gevent's registers it only where its first request is not there yet */
-        descriptor_watch(descriptor, (uint32_t)WATCHER_LOOP, watch);
+    if (loop_waits_are_on() && current_thread) /* else gevent's registers it only where its first request is not there yet */
+        descriptor_watch(descriptor, watcher_of_thread(current_thread->number), watch);
 }
 
 /* Whom os.waitid only looks at is noted by whoever reaps it: the kernel counts what it used then. */
@@ -161,11 +161,11 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         accepted(result);
         break;
     case EFFECT_send:
-        descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_SENT);
+        descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_SENT, false);
         break;
     case EFFECT_receive:
         if (bytes)
-            descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_RECEIVED);
+            descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_RECEIVED, false);
         break;
     case EFFECT_fork:
         if (PyTuple_Check(result))

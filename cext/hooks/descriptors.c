@@ -208,6 +208,8 @@ static bool is_pipe(int number)
     return fstat(number, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
+enum { INHERITED_AT_MOST = 256 }; /* of a process with very many, the pipes are among the first, or a fork would take long */
+
 void descriptors_inherited(void)
 {
     struct thread *thread = current_thread;
@@ -216,7 +218,7 @@ void descriptors_inherited(void)
     struct reading begin = own_begin(thread);
     DIR *directory = opendir(OWN_PROC "/fd");
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory)))
+    for (int looked = 0; looked < INHERITED_AT_MOST && directory && (entry = readdir(directory)); looked++)
         if (entry->d_name[0] != '.' && is_pipe(atoi(entry->d_name)))
             note_inherited(atoi(entry->d_name));
     own_end(thread, begin);

@@ -29,6 +29,12 @@ uint32_t watcher_of(const PyObject *object)
     return number ? number : 1;
 }
 
+/* No object is at such an address. */
+uint32_t watcher_of_thread(uint32_t number)
+{
+    return UINT32_MAX - number;
+}
+
 void descriptor_has_role(int number, enum role role)
 {
     struct descriptor *known = descriptor_known(number);
@@ -36,9 +42,14 @@ void descriptor_has_role(int number, enum role role)
         __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
 }
 
-void descriptor_moved(int number, enum last last)
+static bool is_known_already(int number)
 {
-    struct descriptor *known = descriptor_known(number);
+    return number >= 0 && number < DESCRIPTORS_KNOWN && __atomic_load_n(&descriptors[number].known, __ATOMIC_ACQUIRE);
+}
+
+void descriptor_moved(int number, enum last last, bool is_known)
+{
+    struct descriptor *known = !is_known || is_known_already(number) ? descriptor_known(number) : NULL;
     if (!known)
         return;
     __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
@@ -80,8 +91,9 @@ void watch(struct descriptor *known, uint32_t watcher)
 {
     if (!is_watched_by(known, watcher))
         set_watcher_at(known, watcher_at(known, 0) ? 1 : 0, watcher);
-    if (known - descriptors >= end_of_watched())
-        __atomic_store_n(&watched_end, (int)(known - descriptors) + 1, __ATOMIC_RELAXED);
+    int end = end_of_watched(), own = (int)(known - descriptors) + 1;
+    while (end < own && !__atomic_compare_exchange_n(&watched_end, &end, own, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
 }
 
 void unwatch(struct descriptor *known, uint32_t watcher)

@@ -14,14 +14,14 @@ extern uint32_t answers;    /* given on servers' connections */
 /* Does a wait on this descriptor end with new work, rather than with the answer to something? */
 bool is_idle(struct descriptor known);
 
-/* A number for what waits for registered descriptors, an object, or the loop of hooks/loop_waits.h; never 0. */
-enum { WATCHER_LOOP = -1 }; /* no object is at such an address */
+/* A number for what waits for registered descriptors, an object, or the thread of a loop (hooks/loop_waits.h); never 0. */
 uint32_t watcher_of(const PyObject *object);
+uint32_t watcher_of_thread(uint32_t number);
 
 void descriptor_has_role(int number, enum role role);
 
-/* Something was sent or received. */
-void descriptor_moved(int number, enum last last);
+/* Something was sent or received. Where `is_known`, only if the descriptor is known already: nothing is asked then. */
+void descriptor_moved(int number, enum last last, bool is_known);
 
 void descriptor_watch(int number, uint32_t watcher, void (*set)(struct descriptor *, uint32_t));
 

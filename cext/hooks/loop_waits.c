@@ -52,14 +52,18 @@ static bool is_noted(void)
     return recorder_is_on() && known_thread();
 }
 
-/* How uvloop's loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it ever used. */
+static uint32_t this_loop(void)
+{
+    return watcher_of_thread(current_thread->number);
+}
+
+/* How uvloop's loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it accepted
+   or connected. Of what is not known nothing is asked: a handler of signals writes, too. */
 static void note_moved(int number, enum last last)
 {
     int saved = errno;
-    if (is_noted()) {
-        descriptor_moved(number, last);
-        descriptor_watch(number, (uint32_t)WATCHER_LOOP, watch);
-    }
+    if (is_noted())
+        descriptor_moved(number, last, true);
     errno = saved;
 }
 
@@ -117,6 +121,7 @@ static int loop_accept4(int number, struct sockaddr *address, socklen_t *bytes, 
     if (accepted >= 0 && is_noted()) {
         descriptor_forget(accepted);
         descriptor_has_role(accepted, ROLE_CONNECTION);
+        descriptor_watch(accepted, this_loop(), watch);
     }
     errno = saved;
     return accepted;
@@ -128,6 +133,7 @@ static int loop_connect(int number, const struct sockaddr *address, socklen_t by
     if ((!failed || saved == EINPROGRESS) && is_noted()) {
         descriptor_forget(number);
         descriptor_has_role(number, ROLE_CLIENT);
+        descriptor_watch(number, this_loop(), watch);
     }
     errno = saved;
     return failed;
@@ -137,7 +143,7 @@ static int loop_epoll_ctl(int number, int what, int descriptor, struct epoll_eve
 {
     int failed = real.epoll_ctl(number, what, descriptor, event), saved = errno;
     if (!failed && is_noted())
-        descriptor_watch(descriptor, (uint32_t)WATCHER_LOOP, what == EPOLL_CTL_DEL ? unwatch : watch);
+        descriptor_watch(descriptor, this_loop(), what == EPOLL_CTL_DEL ? unwatch : watch);
     errno = saved;
     return failed;
 }
@@ -154,7 +160,7 @@ static bool begin_wait(struct span *span, const struct c_loop *loop)
 {
     const struct slot *slot = &loop->slot;
     struct thread *thread = loop->is_on && recorder_is_on() ? known_thread() : NULL;
-    uint32_t added = thread ? slot->kinds[kind_of_watched((uint32_t)WATCHER_LOOP, true)] : 0;
+    uint32_t added = thread ? slot->kinds[kind_of_watched(this_loop(), true)] : 0;
     if (!thread || !is_recorded_now(thread, slot->intrinsic + added))
         return false;
     enum level level = slot_level(slot, added);

@@ -245,6 +245,42 @@ def test_threads_that_wait_for_their_turn_are_told_first(traced, tmp_path, prepa
     assert 0.9 * waited_ns < first.wall_ns <= waited_ns
 
 
+@pytest.mark.parametrize(
+    "wait",
+    [
+        "pool.submit(time.sleep, 0.3).result()",
+        "barrier.wait()",
+        "with changed: changed.wait_for(lambda: over)",
+        "asyncio.run_coroutine_threadsafe(asyncio.sleep(0.3), loop).result()",
+        "everywhere.wait()",
+    ],
+)
+def test_threads_that_wait_for_what_others_do_wait_for_no_turn(traced, wait):
+    done = traced(f"""
+import asyncio, multiprocessing, threading, time
+from concurrent.futures import ThreadPoolExecutor
+pool, barrier, changed, over = ThreadPoolExecutor(8), threading.Barrier(5), threading.Condition(), []
+loop, everywhere = asyncio.new_event_loop(), multiprocessing.Event()
+threading.Thread(target=loop.run_forever, daemon=True).start()
+def work():
+    {wait}
+threads = [threading.Thread(target=work) for _ in range(4)]
+for each in threads:
+    each.start()
+time.sleep(0.3)
+over.append(1)
+with changed:
+    changed.notify_all()
+everywhere.set()
+if "barrier" in "{wait[:8]}":
+    barrier.wait()
+for each in threads:
+    each.join()
+""")
+
+    assert "waits for a turn" not in [each.rule for each in found_in(Survey(Analysis(done.experiment)))]
+
+
 def test_threads_that_wait_for_a_message_wait_for_no_turn(traced):
     done = traced("""
 import threading, time
@@ -274,6 +310,7 @@ for each in threads:
     ("settings", "event"),
     [
         ({"INTERPOSE_KINDS": "db,net=count"}, ""),
+        ({"INTERPOSE_KINDS": "all", "INTERPOSE_LEVELS": "time.sleep=off"}, ""),
         ({"INTERPOSE_FILTER": "kind=db"}, ""),
         ({}, f'<event kind="filter" time_ns="{START_NS}">kind=db</event>'),
     ],
@@ -284,6 +321,14 @@ def test_where_calls_were_left_out_a_wait_may_be_in_these(tmp_path, settings, ev
     shop.log_events += [event] if event else []
 
     assert "unexplained wait" not in [each.rule for each in found_in(shop.survey())]
+
+
+@pytest.mark.parametrize("kinds", ["all", "all,import", "all,sync=time"])
+def test_where_no_calls_were_left_out_a_wait_is_told(tmp_path, kinds):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS, settings={"INTERPOSE_KINDS": kinds, "INTERPOSE_LEVELS": "time"})
+    shop.now = {1: 0, 2: 0}
+
+    assert "unexplained wait" in [each.rule for each in found_in(shop.survey())]
 
 
 @pytest.mark.parametrize(("stack", "told"), [("none", ["no lines"]), ("own", [])])

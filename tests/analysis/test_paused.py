@@ -73,6 +73,29 @@ def test_a_wait_for_cpu_during_a_pause_is_none_of_recorded_calls(tmp_path):
     assert unseen_wait(accounts) == (0, 50 * MS, 0)
 
 
+WITHIN = """
+import os, time, interpose
+until = time.monotonic() + 0.5
+while time.monotonic() < until:
+    pass
+with interpose.transaction("long"):
+    for _ in range(5_000):
+        os.stat("/")
+    interpose.pause()
+    time.sleep(0.3)
+    interpose.resume()
+    for _ in range(5_000):
+        os.stat("/")
+"""
+
+
+def test_a_pause_within_a_call_that_ends_much_later_is_part_of_it(traced):
+    total = Analysis(traced(WITHIN).experiment).total
+
+    assert total.paused_wall_ns < 10 * MS
+    assert total.program_wall_ns > 490 * MS
+
+
 def test_several_pauses_in_one_gap_and_one_within_a_call(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     for begin_ms, end_ms in ((100, 200), (250, 300), (500, 600), (950, 1000)):

@@ -137,3 +137,78 @@ run(main())
 
     assert done.stdout == "0\n"
     assert 1 <= len(done.events("uvloop.Loop.poll")) < 20
+
+
+# The loop of a thread waits for an answer; that of the main thread only for time. Then a thread serves without a loop.
+APART = """
+import threading
+def asks():
+    async def main():
+        ours, theirs = socket.socketpair()
+        server = await asyncio.start_server(lambda reader, writer: reader.read(1), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(b"x")
+        asked.set()
+        try:
+            await asyncio.wait_for(reader.read(1), 0.5)
+        except TimeoutError:
+            pass
+    run(main())
+
+def serves(listener):
+    connection, _ = listener.accept()
+    connection.recv(1)
+    time.sleep(0.5)
+
+async def sleeps():
+    if sys.argv[2] == "serves":
+        listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=serves, args=[listener]).start()
+        client = socket.create_connection(listener.getsockname())
+        client.sendall(b"x")
+    await asyncio.sleep(0.4)
+
+asked = threading.Event()
+if sys.argv[2] == "asks":
+    threading.Thread(target=asks).start()
+    asked.wait()
+run(sleeps())
+"""
+
+
+@pytest.mark.parametrize("other", ["asks", "serves"])
+def test_what_other_threads_wait_for_is_nothing_to_a_loop(traced, other):  # noqa: F811
+    need("uvloop")
+    done = traced(RUN + APART, "uvloop", other)
+    (main,) = [each.number for each in done.experiment.founder.threads if each.record.main]
+    founder = done.experiment.founder
+    waited_ns = {"net": 0, "idle": 0}
+    for event in done.events("uvloop.Loop.poll"):
+        waited_ns[founder.intrinsic(event.intrinsic).kind] += event.wall_ns if event.thread == main else 0
+
+    assert waited_ns["net"] < 50_000_000
+    assert waited_ns["idle"] > 350_000_000
+
+
+STOPPED = """
+import threading, interpose
+async def main():
+    while not over:
+        await asyncio.sleep(0)
+over = []
+threads = [threading.Thread(target=lambda: run(main())) for _ in range(2)]
+for each in threads:
+    each.start()
+time.sleep(0.05)
+interpose.stop_process()
+time.sleep(0.02)
+over.append(1)
+for each in threads:
+    each.join()
+"""
+
+
+def test_recording_may_end_while_loops_run(traced):  # noqa: F811
+    need("uvloop")
+    for _ in range(8):
+        assert traced(RUN + STOPPED, "uvloop").returncode == 0

@@ -378,3 +378,29 @@ def test_views_that_django_runs_in_threads(traced):
 
     assert slept_ns(rows[name]) == pytest.approx(sum(json.loads(done.stdout).values()) * 1e9, rel=0.1)
     assert rows[name].sums.calls == 3
+
+
+def test_a_class_that_is_a_dict_and_a_coroutine_leaves_dicts_as_they_are(traced):
+    done = traced("""
+import asyncio, collections.abc
+from interpose import transaction
+class Both(dict, collections.abc.Coroutine):
+    def send(self, value):
+        raise StopIteration(7)
+    def throw(self, *arguments):
+        raise arguments[0]
+    def close(self):
+        pass
+    def __await__(self):
+        yield
+async def main():
+    with transaction("t"):
+        print(await asyncio.Task(Both()))
+asyncio.run(main())
+nested = {}
+for _ in range(200_000):
+    nested = {"a": nested}
+del nested
+""")
+
+    assert (done.returncode, done.stdout) == (0, "7\n")

@@ -92,10 +92,11 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
     events = last_events(process)
     known_cpu_ns = last_cpu_ns(process, events)
-    open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, end.state == "running"))
-    shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls)
+    is_running = end.state == "running"
+    open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
+    shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls, is_running)
     found = total(sums.values()).calls
-    if end.state != "running":
+    if not is_running:
         _note_what_is_missing(process, found)
     return ProcessAccount(
         process=process,
@@ -141,6 +142,7 @@ def _shares(
     until_ns: int,
     known_cpu_ns: Mapping[int, int],
     open_calls: Sequence[InProgress],
+    is_running: bool,
 ) -> dict[int, Share]:
     """What became of the time of each thread."""
     known = {thread.number: thread for thread in process.threads}
@@ -164,8 +166,9 @@ def _shares(
         )
         for number, thread in known.items()
     }
-    for number in sums.keys() - known.keys():
-        process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
+    for number in sums.keys() - known.keys():  # of a process that runs, threads that began since they were read
+        if not is_running:
+            process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
         shares[number] = _share_of_unknown(process, sums[number])
     return shares
 
@@ -234,7 +237,8 @@ def _divided(
     open_cpu_ns = min(open_ns[1], open_wall_ns, program_cpu_ns)
     program_wall_ns, program_cpu_ns = program_wall_ns - open_wall_ns, program_cpu_ns - open_cpu_ns
     paused_wall_ns = min(paused.wall_ns, program_wall_ns)
-    paused_cpu_ns = min(paused.cpu_ns, paused_wall_ns, program_cpu_ns)
+    most_cpu_ns = program_wall_ns - paused_wall_ns  # of code
+    paused_cpu_ns = max(min(paused.cpu_ns, paused_wall_ns, program_cpu_ns), program_cpu_ns - most_cpu_ns)
     return Share(
         wall_ns=wall_ns,
         cpu_ns=cpu_ns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -52,11 +52,6 @@ def self_time_in_progress(process: Process, calls: Sequence[InProgress]) -> dict
         wall_ns, cpu_ns = found.get(each.thread, (0, 0))
         found[each.thread] = wall_ns + each.self_wall_ns, cpu_ns + each.self_cpu_ns
     return found
-
-
-def outermost(process: Process, calls: Sequence[InProgress]) -> Iterable[InProgress]:
-    """Of the calls that contain no code of the program, the outermost one of each thread."""
-    return {each.thread: each for each in reversed(list(without_code(process, calls)))}.values()
 
 
 def without_code(process: Process, calls: Sequence[InProgress]) -> Iterator[InProgress]:

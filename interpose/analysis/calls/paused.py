@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from interpose.analysis.calls.in_progress import InProgress, outermost
+from interpose.analysis.calls.in_progress import InProgress, contains_code, without_code
 from interpose.experiments.format.blocks import Place
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.pauses import NO_END_NS, Pauses
@@ -20,11 +20,17 @@ from interpose.experiments.model.process import Process
 
 
 class Reading(NamedTuple):
-    """A thread's clock, as read when a call of it began or ended; `call` is 0 at the ends of the thread."""
+    """A thread's clock, as read when a call of it began or ended; whether the thread was inside a call from then on."""
 
     wall_ns: int
     cpu_ns: int
-    call: int = 0
+    is_inside: bool = False
+    is_begin: bool = False
+
+    @property
+    def order(self) -> tuple[int, int, bool, bool]:
+        """At one instant, calls end before others begin, and inner ones before the outer ones."""
+        return self.wall_ns, self.cpu_ns, self.is_begin, not self.is_inside
 
 
 class Lived(NamedTuple):
@@ -51,50 +57,54 @@ def paused_times(
     if not pauses:
         return {}
     events = _events_beside(process, pauses)
-    in_progress = {each.thread: each for each in outermost(process, open_calls)}
+    in_progress: dict[int, list[InProgress]] = defaultdict(list)
+    for call in open_calls:
+        in_progress[call.thread].append(call)
     return {
-        number: _paused(pauses, _readings(events[number], each, in_progress.get(number)), each)
+        number: _paused(pauses, _readings(process, events[number], each, in_progress[number]), each)
         for number, each in lived.items()
     }
 
 
 def _paused(pauses: Pauses, readings: list[Reading], lived: Lived) -> Paused:
-    """What lies between two readings of one call is in it; all else is outside of calls."""
+    """A pause between two readings is outside of calls, unless the thread was inside one from the first reading on."""
     wall_ns = cpu_ns = 0
     instants = [each.wall_ns for each in readings]
     for begin_ns, end_ns in pauses.overlapping(lived.start.wall_ns, lived.end.wall_ns):
         first, last = bisect_right(instants, begin_ns) - 1, bisect_left(instants, end_ns)
         for one, other in pairwise(readings[max(first, 0) : last + 1]):
-            if not one.call or one.call != other.call:
+            if not one.is_inside:
                 paused_ns = min(end_ns, other.wall_ns) - max(begin_ns, one.wall_ns)
                 wall_ns += paused_ns
-                cpu_ns += max(other.cpu_ns - one.cpu_ns, 0) * paused_ns // (other.wall_ns - one.wall_ns)
+                cpu_ns += max(other.cpu_ns - one.cpu_ns, 0) * paused_ns // max(other.wall_ns - one.wall_ns, 1)
     return Paused(wall_ns, cpu_ns)
 
 
-def _readings(events: list[Event], lived: Lived, in_progress: InProgress | None) -> list[Reading]:
-    """The readings of a thread's clock, in the order of time, from the beginning to the end of the thread."""
+def _readings(process: Process, events: list[Event], lived: Lived, open_calls: list[InProgress]) -> list[Reading]:
+    """The readings of a thread's clock, in the order of time, from the beginning to the end of the thread. What runs
+    within calls in progress that contain code of the program is code."""
+    waits = next(iter(without_code(process, open_calls)), None)
+    containers = {0, *(each.call.call for each in open_calls if contains_code(process, each.call))}
     found = [lived.start, lived.end]
     for each in events:
-        found.append(Reading(each.start_ns, each.start_cpu_ns, each.call))
-        found.append(Reading(each.start_ns + each.wall_ns, each.start_cpu_ns + each.cpu_ns, each.call))
-    if in_progress:
-        call = in_progress.call
-        found = [each for each in found if each.wall_ns <= call.start_ns]
-        found += [Reading(call.start_ns, call.start_cpu_ns, call.call), lived.end._replace(call=call.call)]
-    return sorted(found)
+        found.append(Reading(each.start_ns, each.start_cpu_ns, True, True))
+        end_ns, end_cpu_ns = each.start_ns + each.wall_ns, each.start_cpu_ns + each.cpu_ns
+        found.append(Reading(end_ns, end_cpu_ns, each.parent not in containers))
+    if waits:
+        found = [each for each in found if each.wall_ns <= waits.call.start_ns]
+        found += [Reading(waits.call.start_ns, waits.call.start_cpu_ns, True, True), lived.end]
+    return sorted(found, key=lambda each: each.order)
 
 
 def _events_beside(process: Process, pauses: Pauses) -> dict[int, list[Event]]:
-    """The outermost events of each thread in the blocks beside pauses."""
+    """The events of each thread in the blocks beside pauses."""
     found: dict[int, list[Event]] = defaultdict(list)
     if process.events is None:
         return found
     for place in _blocks_beside(process, pauses):
         block = process.events.block(place)
         for event in process.events.events(block) if block else ():
-            if event.parent == 0:
-                found[event.thread].append(event)
+            found[event.thread].append(event)
     return found
 
 

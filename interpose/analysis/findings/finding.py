@@ -28,7 +28,7 @@ class Calls:
     detail: str
     transaction: str
     is_end: bool = False  # of a transaction: a commit
-    is_direct: bool = False  # waits for other threads that the line itself calls for, and not a library below it
+    caller: Site | None = None  # of waits for other threads: what called for them, below the line
     calls: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0

@@ -27,6 +27,7 @@ from interpose.kinds import IDLE, NATIVE
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
 # Inner calls of these kinds, of the same kind or native, count as part of the outer call.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
+_THREADING = "/threading.py"
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
 
@@ -218,7 +219,9 @@ class _Reading:
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes
         found.threads.add((self._number, thread))
-        found.is_direct |= intrinsic.kind == "sync" and site == next(self._process.frames(stack), None)
+        if intrinsic.kind == "sync" and not found.caller:
+            frames = self._process.frames(stack)
+            found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found
 
 

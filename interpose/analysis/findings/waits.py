@@ -27,9 +27,10 @@ BY_CHANCE_NS = 50_000_000
 NAMED = 3
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
-# Who waits so, waits to be told something, or for the end of others.
-MESSAGES = frozenset(("threading.Event.wait", "threading.Thread.join", "threading._shutdown", "asyncio.Event.wait"))
-CONDITIONS = frozenset(("threading.Condition.wait", "asyncio.Condition.wait"))
+# What only some can have at a time. Others wait for a condition, too, but mostly to be told something.
+SEMAPHORES = ("threading.Semaphore.acquire", "multiprocessing.SemLock.acquire", "multiprocessing.SemLock.__enter__")
+FOR_A_TURN = frozenset((*SEMAPHORES, "queue.Queue.put"))
+_PACKAGES = re.compile(r"/(?:site|dist)-packages/")
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
 _HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
 
@@ -61,9 +62,12 @@ def turns(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_for_a_turn(each: Calls) -> bool:
-    """Whether others had what it waited for. A condition that the program's own line waits for may be any message."""
-    is_message = each.intrinsic in MESSAGES or (each.intrinsic in CONDITIONS and each.is_direct)
-    return not is_message and not _HELD.fullmatch(each.detail)
+    """Whether others had what it waited for. In an installed package a condition is mostly for that: a pool's."""
+    if not each.caller or _HELD.fullmatch(each.detail):
+        return False
+    if each.intrinsic in FOR_A_TURN:
+        return not each.caller.function.endswith(".wait")  # of multiprocessing's conditions and events
+    return each.intrinsic == "threading.Condition.wait" and bool(_PACKAGES.search(each.caller.file))
 
 
 def interpreter_lock(survey: Survey) -> Iterator[Finding]:
@@ -125,8 +129,10 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
 def _leaves_out_calls(process: Process) -> bool:
     """Whether calls were not recorded, or not timed, because someone wanted it so."""
     settings = process.log.settings
-    asked = settings.get("INTERPOSE_FILTER", "off") != "off" or settings.get("INTERPOSE_KINDS", "all") != "all"
-    return asked or bool(process.counts) or any(each.kind in (FILTERED, LOWERED) for each in process.log.events)
+    kinds, levels = settings.get("INTERPOSE_KINDS", "all").split(","), settings.get("INTERPOSE_LEVELS", "").split(",")
+    lowered = any(each.endswith(("off", "count")) for each in (*kinds, *levels))
+    asked = lowered or "all" not in kinds or settings.get("INTERPOSE_FILTER", "off") != "off"
+    return asked or any(each.kind in (FILTERED, LOWERED) for each in process.log.events)
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:

@@ -72,7 +72,7 @@ def _sort_key(row: Transaction, sort: str) -> Any:
         "count": row.sums.calls,
         "think": row.think_ns,
         "response": row.response_ns,
-        "mean": _mean_ns(row),
+        "mean": _mean_ns(row) or 0,
         "p95": _percentile_ns(row, 95) or 0,
         "longest": row.sums.wall_most_ns,
         "cpu": row.cpu_ns,
@@ -80,12 +80,12 @@ def _sort_key(row: Transaction, sort: str) -> Any:
     return -numbers[sort]
 
 
-def _mean_ns(row: Transaction) -> int:
-    return row.response_ns // row.sums.calls if row.sums.calls else 0
+def _mean_ns(row: Transaction) -> int | None:
+    return row.response_ns // row.sums.calls if row.sums.calls else None
 
 
 def _percentile_ns(row: Transaction, percent: int) -> int | None:
-    return row.sums.percentile_ns(percent) if row.is_named else None
+    return row.sums.percentile_ns(percent) if row.is_named and row.sums.calls else None
 
 
 def _values(row: Transaction, made: Transactions) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _columns(made: Transactions) -> list[Column]:
         )
 
     def named(title: str, ns_of: Any) -> Column:
-        return Column(title, lambda row: spread.show(ns_of(row)) if row.is_named else "")
+        return Column(title, lambda row: spread.show(ns_of(row)) if row.is_named and row.sums.calls else "")
 
     columns = [Column("count", lambda row: f"{row.sums.calls:,}")]
     if made.estimate:
@@ -123,7 +123,7 @@ def _columns(made: Transactions) -> list[Column]:
     if any(row.think_ns for row in made.rows):
         columns.append(Column("think", lambda row: scale.show(row.think_ns) if row.think_ns else ""))
     columns += [
-        Column("response", lambda row: scale.show(row.response_ns)),
+        Column("response", lambda row: scale.show(row.response_ns) if row.sums.calls or row.response_ns else ""),
         Column("share", lambda row: percent(row.thread_ns, made.thread_ns), optional=True),
         named("mean", _mean_ns),
         named("p95", lambda row: _percentile_ns(row, 95) or 0),
