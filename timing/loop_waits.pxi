@@ -1,7 +1,7 @@
-# Waits of an event loop that is written in C, recorded as calls of an intrinsic (cext/hooks/loop_waits.c).
+# Waits of an event loop written in C, recorded as calls of an intrinsic (cext/hooks/loop_waits.c).
 
 cdef bint know_loop_waits(object module, Declared intrinsic) except False:
-    """From now on those of the module are recorded. The intrinsic's target is any function of its, which says where its code is."""
+    """From now on, record those of the module. The intrinsic's target is any of its functions, to find its code by."""
     cdef PyMethodDef *definition = definition_of(module_names(module).get(intrinsic.target.rpartition(":")[2]))
     cdef slot *slot = loop_waits_slot()
     cdef const char *why

@@ -1,5 +1,5 @@
-/* File names of code that is nobody's to edit: what the interpreter has built in, and what well-known packages make of
-   texts to wrap the program's functions. */
+/* File names of code that nobody edits: modules that the interpreter has built in, and code that well-known packages
+   generate to wrap the program's functions. */
 #pragma once
 
 #include <stdbool.h>

@@ -17,7 +17,7 @@ static bool is_text(PyObject *text, const char *plain)
     return PyUnicode_CompareWithASCIIString(text, plain) == 0;
 }
 
-/* What start-up files have executed is the interpreter's start. */
+/* Code that start-up files execute belongs to the interpreter's start. */
 static bool is_of_start(frame *here)
 {
     PyObject *module = module_of(here);
@@ -31,7 +31,7 @@ static bool is_of_namedtuple(const PyCodeObject *code, frame *here)
     return builtins && PyDict_CheckExact(builtins) && PyDict_GET_SIZE(builtins) == 0 && is_text(code->co_filename, "<string>");
 }
 
-/* A person wrote these texts, whichever module's names they run with: at a prompt, in a cell, for timeit. */
+/* A person typed this code, at a prompt, in a cell or for timeit, whichever module's globals it runs with. */
 static bool is_written(const char *name)
 {
     static const char *const begins[] = {"<stdin>", "<console>", "<timeit-src>", "<python-input-", "<ipython-input-"};
@@ -60,8 +60,8 @@ static bool begins_helpers(PyObject *module, PyObject *function)
     return false;
 }
 
-/* What multiprocessing, and packages that are made after it, start a process with: `python -c "from
-   multiprocessing.resource_tracker import main;main(5)"`. It has no other names but `sys.argv`, since 3.14. */
+/* The command with which multiprocessing, and packages modelled on it, start a process: `python -c "from
+   multiprocessing.resource_tracker import main;main(5)"`. Since 3.14 it also uses `sys.argv`, but no other names. */
 static bool is_launcher(const PyCodeObject *code)
 {
     enum { NAMES_AT_MOST = 4 };
@@ -75,8 +75,8 @@ static bool is_launcher(const PyCodeObject *code)
     return false;
 }
 
-/* The file of the module that was imported under the name in these globals. A program's main module need not have one:
-   what is imported as that may be the tool that runs it. */
+/* The file of the module that was imported under the name in these globals. `__main__` is left out: a program's main
+   module need not have a file, and the module imported under that name may be the tool that runs it. */
 static PyObject *file_of_named(PyObject *names)
 {
     PyObject *name = entry_named(names, "__name__"), *file = NULL;
@@ -88,7 +88,7 @@ static PyObject *file_of_named(PyObject *names)
     return file;
 }
 
-/* The file of the module whose names these are; a new reference, or NULL. */
+/* The file of the module with these globals; a new reference, or NULL. */
 static PyObject *file_of_module(PyObject *names)
 {
     if (!names || !PyDict_CheckExact(names))
@@ -97,7 +97,7 @@ static PyObject *file_of_module(PyObject *names)
     return file ? file : file_of_named(names);
 }
 
-/* What modules of libraries make of texts is theirs: methods of their dataclasses, wrappers of their functions. */
+/* Code that a library compiles from strings belongs to it: methods of its dataclasses, wrappers of its functions. */
 static bool is_made_by_library(const PyCodeObject *code, frame *here)
 {
     Py_ssize_t bytes;

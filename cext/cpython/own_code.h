@@ -1,5 +1,5 @@
-/* Whether the code that a frame runs is the program's own: its file says so, or, for code made of a text (`<string>`),
-   the module it runs in. */
+/* Whether the code that a frame runs is the program's own. Its file decides; for code compiled from a string
+   (`<string>`), the module it runs in decides. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

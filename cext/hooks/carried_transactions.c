@@ -18,16 +18,16 @@
 
 enum { CARRYING = 4096, TRIES = 4 };
 
-/* A call that is a transaction: of which thread, and its name. */
+/* A call that is a transaction: its thread and its name. */
 struct origin {
     uint32_t recording, thread, call, detail;
     bool is_passed_over, has_context;
-    struct trace_context context; /* in which trace it is */
+    struct trace_context context; /* the trace it belongs to */
 };
 
 static struct carrying {
     PyObject *object;  /* no reference: compared, never dereferenced */
-    uint32_t identity; /* 0: an unused place */
+    uint32_t identity; /* 0: an unused entry */
     struct origin origin;
 } carrying[CARRYING + TRIES];
 
@@ -62,7 +62,7 @@ static bool origin_of(const PyObject *object, struct origin *found)
     return is_there;
 }
 
-/* Where an object is to be put: its own place, an unused one, or that of another one. */
+/* The entry for an object: its own, an unused one, or that of another object. */
 static struct carrying *room_for(const PyObject *object)
 {
     struct carrying *own = carrier_at(object), *place = first_place(object);
@@ -100,7 +100,7 @@ static const struct open_call *transaction_of(const struct thread *thread)
     return found;
 }
 
-/* What the coroutine that runs carries, if it is a task's. */
+/* What the running coroutine carries, if it belongs to a task. */
 static bool origin_of_task(const struct thread *thread, struct origin *found)
 {
     PyObject *outermost = thread->in_loop ? outermost_here() : NULL;
@@ -131,8 +131,8 @@ void carry_transaction(const struct call *call, PyObject *result)
         put(carrier, &origin);
 }
 
-/* From CPython 3.14 on a thread may run in a copy of the context in which it was started. It may be a pool's, which
-   serves others, too. */
+/* From CPython 3.14 on, a whole thread may run in a copy of the context in which it was started. If the thread belongs
+   to a pool, it serves others, too. */
 static bool is_whole_thread(PyThreadState *state)
 {
     frame *caller = frame_innermost(state);

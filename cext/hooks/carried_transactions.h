@@ -1,7 +1,7 @@
-/* Transactions that go on in other threads. A context (contextvars) that is copied within a transaction carries it, and
-   so does the coroutine of a task that is begun there. What another thread then runs by that context's method `run` is
-   recorded as a call that continues the transaction. Nothing is put into the context, and nothing refers to it: its
-   address is remembered until it is freed. */
+/* Transactions that continue in other threads. A context (contextvars) copied within a transaction carries it, and so
+   does the coroutine of a task that is started there. What another thread then runs by that context's method `run` is
+   recorded as a call that continues the transaction. interpose puts nothing into the context and holds no reference to
+   it; it remembers the address until the context is freed. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -11,14 +11,14 @@
 #include "core/recorder.h"
 #include "hooks/call.h"
 
-/* The call has made something, or has been given something, that carries the transaction in progress, if there is one. */
+/* Note that what the call made, or was given, carries the transaction in progress, if there is one. */
 void carry_transaction(const struct call *call, PyObject *result);
 
-/* Whether an object may carry a transaction: false at once for all others. */
+/* Whether an object may carry a transaction. A quick test, without a lock. */
 bool may_carry(const PyObject *object);
 
-/* Whether a call of `run` continues a transaction of another thread; then it is begun. */
+/* Begin a call of `run` if it continues a transaction of another thread. True if it has begun. */
 bool begin_continuing(struct call *call, struct thread *thread, PyThreadState *state);
 
-/* A call that continues a transaction has ended, whose request may have a better name by now. */
+/* Name a call that continues a transaction, at its end: the request may have a better name by now. */
 void name_continuing(struct call *call);

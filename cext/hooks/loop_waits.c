@@ -57,8 +57,8 @@ static uint32_t this_loop(void)
     return watcher_of_thread(current_thread->number);
 }
 
-/* How uvloop's loop registers what it waits for is not seen: it may do so by io_uring(7). So it waits for all that it accepted
-   or connected. Of what is not known nothing is asked: a handler of signals writes, too. */
+/* interpose does not see how uvloop's loop registers what it waits for: it may do so by io_uring(7). So the loop counts as
+   waiting for all that it accepted or connected. Unknown descriptors are not looked up, because a signal handler writes, too. */
 static void note_moved(int number, enum last last)
 {
     int saved = errno;
@@ -67,7 +67,7 @@ static void note_moved(int number, enum last last)
     errno = saved;
 }
 
-/* Where the other end is closed, no answer is due. */
+/* If the other end has closed, no answer is due. */
 static void note_received(int number, ssize_t moved)
 {
     if (moved > 0)
@@ -114,7 +114,7 @@ static ssize_t loop_sendmsg(int number, const struct msghdr *message, int flags)
     return moved;
 }
 
-/* The loop closes by a system call of its own: what was known of the number is older. */
+/* The loop closes descriptors by its own system call, unseen, so what was known of this number is out of date. */
 static int loop_accept4(int number, struct sockaddr *address, socklen_t *bytes, int flags)
 {
     int accepted = real.accept4(number, address, bytes, flags), saved = errno;
@@ -225,7 +225,7 @@ static const void *object_of(const void *function)
     return function && dladdr(function, &info) ? info.dli_fbase : NULL;
 }
 
-/* What somebody has preloaded, or put there, is called as before. */
+/* Functions that somebody has preloaded, or put there, stay in place. */
 static bool may_exchange(const struct import *import, const void *found)
 {
     bool is_of_c_library = found && object_of(found) == object_of((const void *)qsort);
@@ -241,7 +241,7 @@ static void exchange(struct c_loop *loop, unsigned place)
         import->count = 0;
 }
 
-/* Somebody has put others in the place of ours, which are called still. */
+/* Whether somebody has replaced our functions by others, and ours may still be called. */
 static bool loop_is_exchanged(const struct c_loop *loop)
 {
     for (unsigned place = 0; place < FUNCTION_COUNT; place++)

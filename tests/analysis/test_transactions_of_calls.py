@@ -55,7 +55,7 @@ def test_where_requests_of_tasks_overlap_each_call_is_of_its_tasks_request(shop)
     assert kept(shop, "TRANSACTION == ''") == ["SELECT 4"]
 
 
-@pytest.mark.parametrize("token", sorted(TOKENS.keys() - {"LABEL"}))  # that needs a label of the experiment
+@pytest.mark.parametrize("token", sorted(TOKENS.keys() - {"LABEL"}))  # LABEL needs one in the experiment
 def test_every_token_that_help_lists_can_be_used(shop, token):
     shop.ask(BY_NUMBER)
     shop.survey()

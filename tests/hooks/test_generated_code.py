@@ -1,4 +1,4 @@
-"""Code that was made of a text and has no file: whose it is, and so which line its calls are reported at."""
+"""Code compiled from a string, without a file: who owns it, and so at which line its calls are reported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tracing import Run, Traced, environment
 
 from interpose.analysis.lines.line_rows import line_trace
 
-# A package that wraps its methods in code of a dictionary of its own, as SQLAlchemy does, and has a dataclass.
+# A package that wraps its methods in code with globals of its own, as SQLAlchemy does, and has a dataclass.
 PACKAGE = '''
 import sqlite3
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ timeit.timeit("import sqlite3\\nsqlite3.connect(':memory:')", number=1)
 
 @pytest.fixture
 def of_package(traced: Run, tmp_path: Path) -> Run:
-    """Run a program that has the package among those that are installed."""
+    """Run a program that has the package installed."""
     installed = tmp_path / "site-packages"
     installed.mkdir()
     (installed / "package.py").write_text(PACKAGE)
@@ -76,7 +76,7 @@ def of_package(traced: Run, tmp_path: Path) -> Run:
 
 
 def lines(done: Traced, intrinsic: str) -> list[tuple[str, int, str]]:
-    """The program's own lines of the calls of an intrinsic: file, line and function."""
+    """The program's own lines that call an intrinsic: file, line and function."""
     founder = done.experiment.founder
     found = [founder.own_line(event.stack) for event in done.events(intrinsic)]
     return [(Path(each.file).name, each.line, each.function) for each in found if each]

@@ -27,7 +27,7 @@ for _ in range(10):
 time.sleep(0.5)
 '''
 """
-# A server whose answers take 30 ms each; the client then says nothing for half a second, and goes.
+# A server that takes 30 ms for each answer; the client then sends nothing for half a second, and leaves.
 SERVED = """
 async def serve(reader, writer):
     global answered_ns
@@ -139,7 +139,7 @@ run(main())
     assert 1 <= len(done.events("uvloop.Loop.poll")) < 20
 
 
-# The loop of a thread waits for an answer; that of the main thread only for time. Then a thread serves without a loop.
+# The loop of a thread waits for an answer, the main thread's only for a timer. Then a thread serves without a loop.
 APART = """
 import threading
 def asks():

@@ -1,4 +1,4 @@
-"""Who waits for what others send through a pipe is idle; who reads what its own child writes waits for that child."""
+"""Waiting for what others send through a pipe is idle; reading from one's own child is waiting for that child."""
 
 from __future__ import annotations
 

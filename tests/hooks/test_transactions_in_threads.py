@@ -1,4 +1,4 @@
-"""What a transaction runs in other threads, in copies of its context: it is the transaction's, by name."""
+"""What a transaction runs in other threads, in copies of its context, counts under the transaction's name."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Calls in progress where the recording of a process ended, or now, and the time that is theirs so far."""
+"""Calls in progress when the recording of a process ended, or now, and their time so far."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from interpose.kinds import CONTAINERS
 
 @dataclass(frozen=True)
 class InProgress:
-    """A call in progress: since `call.start_ns`, until `until_ns`. Its self times are without the recorded calls
-    inside, ended or in progress; the CPU time is what is known of it."""
+    """A call in progress, from `call.start_ns` until `until_ns`. Its self times exclude the recorded calls inside,
+    ended or in progress. The CPU time is the part that is known."""
 
     thread: int
     call: OpenCall
@@ -30,10 +30,10 @@ def calls_in_progress(
     until_cpu_ns: Mapping[int, int],
     is_running: bool,
 ) -> Iterator[InProgress]:
-    """The calls in progress of `process`, of each thread the outermost first. `events` are the last ones of each
-    thread, `until_cpu_ns` is the last CPU time that is known of it.
+    """The calls in progress of `process`, for each thread the outermost first. `events` are the last ones of each
+    thread, `until_cpu_ns` is its last known CPU time.
 
-    While the process runs, a call was in progress until the threads were read, which may be long after `until_ns`.
+    If the process still runs, a call was in progress until the threads were read, which may be long after `until_ns`.
     """
     for thread in process.threads:
         ended = {event.call for event in events.get(thread.number, [])}
@@ -65,7 +65,7 @@ def contains_code(process: Process, call: OpenCall) -> bool:
 
 
 def _self_times(calls: Sequence[OpenCall], until_ns: int, until_cpu_ns: int) -> Iterator[tuple[int, int]]:
-    """Each call is in progress until the one inside it began, and then until the end."""
+    """The time of each call until the one inside it began; of the innermost call, until the end."""
     instants = [*((each.start_ns, each.start_cpu_ns) for each in calls), (until_ns, until_cpu_ns)]
     for call, ((start_ns, start_cpu_ns), (end_ns, end_cpu_ns)) in zip(calls, pairwise(instants), strict=True):
         wall_ns = max(end_ns - start_ns - call.inner_wall_ns, 0)
@@ -73,7 +73,7 @@ def _self_times(calls: Sequence[OpenCall], until_ns: int, until_cpu_ns: int) -> 
 
 
 def _became(process: Process, call: OpenCall) -> bool:
-    """Whether the call is the exec by which the process became another program: it succeeded."""
+    """Whether the call is an exec that succeeded: by it, the process became another program."""
     became = process.became
     is_exec = process.intrinsic(call.intrinsic).name.startswith("os.exec")
     return is_exec and became is not None and call.start_ns >= became.record.start_ns

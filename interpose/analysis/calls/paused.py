@@ -1,4 +1,4 @@
-"""What each thread spent in the pauses of the recording, outside of its calls.
+"""The time that each thread spent in pauses of the recording, outside of its calls.
 
 Nothing is recorded during a pause, so its CPU time is estimated: what the thread used from the last reading of its
 clock before the end of the pause to the first one after it, in proportion to the wall time.
@@ -20,7 +20,7 @@ from interpose.experiments.model.process import Process
 
 
 class Reading(NamedTuple):
-    """A thread's clock, as read when a call of it began or ended; whether the thread was inside a call from then on."""
+    """A thread's clock when one of its calls began or ended, and whether the thread was inside a call from then on."""
 
     wall_ns: int
     cpu_ns: int
@@ -34,14 +34,14 @@ class Reading(NamedTuple):
 
 
 class Lived(NamedTuple):
-    """When a thread began, or the oldest call that a ring still has of it, and when it was known last."""
+    """When a thread began, or its oldest call that a ring still has, and when it was last known."""
 
     start: Reading
     end: Reading
 
 
 class Paused(NamedTuple):
-    """The wall time of pauses, and its CPU time."""
+    """The wall time and the CPU time of pauses."""
 
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -53,7 +53,7 @@ NOT_PAUSED = Paused()
 def paused_times(
     process: Process, pauses: Pauses, lived: Mapping[int, Lived], open_calls: Sequence[InProgress]
 ) -> dict[int, Paused]:
-    """How long the threads of `process`, which `lived` so, were paused outside of their calls."""
+    """How long the threads of `process`, with the lifetimes `lived`, were paused outside of their calls."""
     if not pauses:
         return {}
     events = _events_beside(process, pauses)
@@ -61,7 +61,7 @@ def paused_times(
     for call in open_calls:
         in_progress[call.thread].append(call)
     return {
-        number: _paused(pauses, _readings(process, events[number], each, in_progress[number]), each)
+        number: _paused(pauses, _readings(process, pauses, events[number], each, in_progress[number]), each)
         for number, each in lived.items()
     }
 
@@ -80,20 +80,32 @@ def _paused(pauses: Pauses, readings: list[Reading], lived: Lived) -> Paused:
     return Paused(wall_ns, cpu_ns)
 
 
-def _readings(process: Process, events: list[Event], lived: Lived, open_calls: list[InProgress]) -> list[Reading]:
+def _readings(
+    process: Process, pauses: Pauses, events: list[Event], lived: Lived, open_calls: list[InProgress]
+) -> list[Reading]:
     """The readings of a thread's clock, in the order of time, from the beginning to the end of the thread. What runs
-    within calls in progress that contain code of the program is code."""
+    within calls in progress that contain code of the program is code. The thread is not inside an await that is
+    suspended: its own time is too short for the pause."""
     waits = next(iter(without_code(process, open_calls)), None)
     containers = {0, *(each.call.call for each in open_calls if contains_code(process, each.call))}
     found = [lived.start, lived.end]
     for each in events:
-        found.append(Reading(each.start_ns, each.start_cpu_ns, True, True))
-        end_ns, end_cpu_ns = each.start_ns + each.wall_ns, each.start_cpu_ns + each.cpu_ns
-        found.append(Reading(end_ns, end_cpu_ns, each.parent not in containers))
+        end_ns, is_around = each.start_ns + each.wall_ns, each.parent not in containers
+        is_inside = is_around or pauses.within(each.start_ns, end_ns) <= each.wall_ns - each.inner_wall_ns
+        found.append(Reading(each.start_ns, each.start_cpu_ns, is_inside, True))
+        found.append(Reading(end_ns, each.start_cpu_ns + each.cpu_ns, is_around))
     if waits:
         found = [each for each in found if each.wall_ns <= waits.call.start_ns]
         found += [Reading(waits.call.start_ns, waits.call.start_cpu_ns, True, True), lived.end]
-    return sorted(found, key=lambda each: each.order)
+    return list(_rising(sorted(found, key=lambda each: each.order)))
+
+
+def _rising(readings: list[Reading]) -> Iterator[Reading]:
+    """The readings; the CPU time of an await is that of its steps, so others may have used more by its end."""
+    most_ns = 0
+    for each in readings:
+        most_ns = max(most_ns, each.cpu_ns)
+        yield each._replace(cpu_ns=most_ns)
 
 
 def _events_beside(process: Process, pauses: Pauses) -> dict[int, list[Event]]:

@@ -1,4 +1,4 @@
-"""When which transactions were, thread by thread, and so which one a call belongs to."""
+"""Which transaction each thread was in at which time, and so which one a call belongs to."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from interpose.experiments.model.process import Process
 
 @dataclass
 class Spans:
-    """From when to when which transactions of a thread were, by their beginnings."""
+    """The starts, ends and names of a thread's transactions, in the order of their starts."""
 
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     names: list[int] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Put them into order, and note until when any before was there."""
+        """Sort them by start, and note for each one when the last of those before it ended."""
         order = sorted(range(len(self.starts)), key=self.starts.__getitem__)
         self.starts, self.ends, self.names = (
             [each[place] for place in order] for each in (self.starts, self.ends, self.names)
@@ -54,14 +54,14 @@ class Spans:
 
 
 class NotingTracker(Tracker):
-    """A tracker that notes when transactions were."""
+    """A tracker that notes when each transaction began and ended."""
 
     def __init__(self, process: Process, pauses: Pauses | None = None) -> None:
         super().__init__(lives_of(process), pauses)
         self.spans: dict[int, Spans] = defaultdict(Spans)
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
-        """What the tracker says, noted."""
+        """The tracker's step. The transactions that it closes are noted."""
         made = super().step(thread, call, is_busy)
         end_ns = call.start_ns + call.wall_ns
         if made.before:
@@ -73,10 +73,10 @@ class NotingTracker(Tracker):
         return made
 
     def between(self, thread: int) -> None:
-        """Nothing: each step is noted."""
+        """Do nothing: each step is noted."""
 
     def finish(self) -> Iterator[tuple[int, Closing]]:
-        """What each thread was in when it ended, noted."""
+        """The transaction that each thread was in when it ended, noted, too."""
         for thread, closing in super().finish():
             self._note(thread, closing, self._lives[thread].end_ns)
             yield thread, closing
@@ -92,8 +92,8 @@ class NotingTracker(Tracker):
 class TransactionsOfCalls:
     """Gives the name of a call's transaction, as `interpose transactions` has it; empty if that is unknown.
 
-    A process is read when the first of its calls comes. A call that a task made belongs to the request or task that the
-    same task serves: on one thread those of several tasks overlap.
+    A process is read at the first of its calls. A call made by a task belongs to the request or task that the same task
+    serves, because those of several tasks overlap on one thread.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ def _spans_of_tasks(process: Process) -> dict[int, Spans]:
 
 @dataclass
 class _Served:
-    """A call that is a transaction: from when to when, and what names it."""
+    """A call that is a transaction: its start, its end, and what names it."""
 
     start_ns: int
     end_ns: int
@@ -147,7 +147,7 @@ def _spans(served: list[_Served]) -> Spans:
 
 
 def _put(served: list[_Served], event: Event, is_marked: bool) -> None:
-    """Add a call that is a transaction, in the place of those inside it, which ended before."""
+    """Add a call that is a transaction. It replaces those inside it, which ended before."""
     name = BY_DETAIL | event.detail if event.detail else BY_INTRINSIC | event.intrinsic
     if served and served[-1].start_ns >= event.start_ns and not is_marked:
         name = served[-1].name

@@ -1,4 +1,4 @@
-"""How a transaction goes on in other threads: in copies of its context (contextvars), and in the tasks that it begins.
+"""How transactions continue in other threads: in copies of their context (contextvars), and in the tasks they start.
 
 asyncio.to_thread, anyio.to_thread and asgiref.sync_to_async run functions in threads in this way.
 """

@@ -1,4 +1,4 @@
-"""uvloop: the waits of its event loop, which is written in C. Like those of asyncio, they are idle if for new work."""
+"""uvloop: the waits of its event loop, which is written in C. Like asyncio's, waits for new work are idle."""
 
 from interpose.library import Intrinsic
 
