@@ -18,20 +18,25 @@ ASKING = COMMON.replace(
 )
 
 
-def contexts(done):
-    """What was kept, with the details of the calls that are outermost among those it was kept with."""
+def contexts(done, of="is"):
+    """What was kept, with the details of the calls that are outermost among those it was kept with; or that continue
+    such a call in another thread."""
     found = []
     for process in done.experiment.processes:
         events = {(event.thread, event.call): event for event in done.events(process=process)}
         for key, context in process.trace_contexts.items():
-            assert process.intrinsic(events[key].intrinsic).transaction == "is"
-            found.append((process.string(events[key].detail), context.as_header()))
+            transaction = process.intrinsic(events[key].intrinsic).transaction
+            assert transaction in ("is", "continues")
+            if transaction == of:
+                found.append((process.string(events[key].detail), context.as_header()))
     return sorted(found)
 
 
 def check(done, names):
     """Each of the requests has its context, once for each call of a name."""
     assert {header for _, header in contexts(done)} == set(ASKED[: len(names)])
+    traces = {header.split("-")[1] for header in ASKED[: len(names)]}
+    assert {header.split("-")[1] for _, header in contexts(done, "continues")} <= traces
     assert [name for name, _ in contexts(done)] == sorted(names)
     for file in done.directory.rglob("*"):
         assert not file.is_file() or file.name == "program.py" or b"vendor=hush" not in file.read_bytes()
