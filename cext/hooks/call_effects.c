@@ -126,7 +126,7 @@ static void accepted(PyObject *result)
     int descriptor = descriptor_of(number);
     descriptor_forget(descriptor);
     descriptor_has_role(descriptor, ROLE_CONNECTION);
-    if (loop_waits_are_on() && current_thread) /* else gevent's registers it only where its first request is not there yet */
+    if (loop_waits_are_on() && current_thread) /* gevent's loop registers it only if no request is there yet */
         descriptor_watch(descriptor, watcher_of_thread(current_thread->number), watch);
 }
 

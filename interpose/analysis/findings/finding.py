@@ -28,7 +28,7 @@ class Calls:
     detail: str
     transaction: str
     is_end: bool = False  # of a transaction: a commit
-    caller: Site | None = None  # of waits for other threads: what called for them, below the line
+    caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
@@ -73,8 +73,8 @@ class Finding:
     call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
     program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
-    waited for it at most. `made` are its calls, where the evidence has others that
-    belong to them.
+    waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
+    fetches of statements; else 0.
     """
 
     rule: str

@@ -119,7 +119,7 @@ class Survey:
 
     @cached_property
     def waits_of_loops(self) -> list[Calls]:
-        """The waits of asyncio's loops in their selectors, where these were for more than timers and work."""
+        """The waits of event loops in their selectors, where these were for more than timers and work."""
         lines = {
             process.own_line(stack)
             for process, kept in self.per_process()
