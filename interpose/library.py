@@ -157,10 +157,15 @@ class Intrinsic:
 
     def be_sampled(self):
         """If its calls are transactions, add a number for those that are not sampled."""
-        if self.transaction in ("is", "continues") and self.kinds and not self.sampled:
+        if self.is_transaction and self.kinds and not self.sampled:
             self.kinds = [*self.kinds, self.kinds[0]]
             self.levels = [*self.levels, self.levels[0]]
             self.sampled = True
+
+    @property
+    def is_transaction(self):
+        """Whether a call is a transaction, or a part of one in another thread."""
+        return self.transaction in ("is", "continues")
 
     @property
     def is_on_request(self):

@@ -240,6 +240,6 @@ cdef void note_boundary(uint32_t number, Declared intrinsic, bint is_screen):
     """What the end of its calls means for transactions; a read is one only of the screen."""
     if number < COUNTED_NUMBERS:
         collectors.boundaries[number] = (
-            (BOUNDARY_IS if intrinsic.transaction in IS_OR_CONTINUES else BOUNDARY_OTHER if intrinsic.transaction else 0)
+            (BOUNDARY_IS if intrinsic.is_transaction else BOUNDARY_OTHER if intrinsic.transaction else 0)
             | (BOUNDARY_READS | BOUNDARY_OTHER if intrinsic.terminal and is_screen else 0)
         )

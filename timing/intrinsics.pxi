@@ -8,7 +8,7 @@ cdef class Declared:
     cdef readonly object argument, attribute, by, bytes, choice, detail, effect, headers, keyword, kinds, levels, library
     cdef readonly object lock, module, name, number, order, others, overrides, passes, passes_on, place, qualified, raises
     cdef readonly object route, sampled, suffix, target, terminal, transaction, waits, wrapper
-    cdef readonly object is_on_request, is_pattern
+    cdef readonly object is_on_request, is_pattern, is_transaction
     cdef object source  # the declaration, if it is one of a library's
 
 
@@ -26,6 +26,7 @@ cdef Declared as_declared(object intrinsic):
     one.route, one.sampled, one.suffix, one.target = intrinsic.route, intrinsic.sampled, intrinsic.suffix, intrinsic.target
     one.terminal, one.transaction, one.waits = intrinsic.terminal, intrinsic.transaction, intrinsic.waits
     one.wrapper, one.is_on_request, one.is_pattern = intrinsic.wrapper, intrinsic.is_on_request, intrinsic.is_pattern
+    one.is_transaction = intrinsic.is_transaction
     one.others = tuple([as_declared(each) for each in intrinsic.others])
     one.source = intrinsic
     return one
@@ -35,7 +36,7 @@ cdef Declared as_declared(object intrinsic):
 PACKED = (
     "number", "argument", "attribute", "by", "bytes", "choice", "detail", "effect", "headers", "keyword", "kinds", "levels", "lock",
     "module", "name", "passes", "qualified", "route", "target", "terminal", "transaction", "waits",
-    "is_on_request", "library",
+    "is_on_request", "is_transaction", "library",
 )
 
 
@@ -56,11 +57,11 @@ cdef list unpacked(str texts, bytes numbers):
         one.keyword, one.kinds, one.levels, one.lock = values[at[9]], values[at[10]], values[at[11]], values[at[12]]
         one.module, one.name, one.passes, one.qualified = values[at[13]], values[at[14]], values[at[15]], values[at[16]]
         one.route, one.target, one.terminal, one.transaction = values[at[17]], values[at[18]], values[at[19]], values[at[20]]
-        one.waits, one.is_on_request, one.library = values[at[21]], values[at[22]], values[at[23]]
+        one.waits, one.is_on_request, one.is_transaction, one.library = values[at[21]], values[at[22]], values[at[23]], values[at[24]]
         one.order, one.others, one.place, one.passes_on, one.suffix = 0, (), "", "", ""
         one.overrides = one.raises = one.sampled = one.is_pattern = False
         found.append(one)
-        at += 24
+        at += 25
     return found
 
 

@@ -92,9 +92,6 @@ cdef bint find_headers(slot *slot, str text) except False:
     return True
 
 
-cdef tuple IS_OR_CONTINUES = ("is", "continues")
-
-
 cdef bint fit(slot *slot, Declared intrinsic) except False:
     """Tell a slot what its intrinsic is like."""
     cdef int kind, offset, own_kinds
@@ -109,7 +106,7 @@ cdef bint fit(slot *slot, Declared intrinsic) except False:
     slot.subject = subject_number(intrinsic)
     find_headers(slot, intrinsic.headers)
     slot.request = REQUEST_named if intrinsic.detail == "served" or slot.route != NULL else 0
-    slot.request |= REQUEST_traced if intrinsic.headers or intrinsic.transaction in IS_OR_CONTINUES else 0
+    slot.request |= REQUEST_traced if intrinsic.headers or intrinsic.is_transaction else 0
     slot.late = is_detail_late(slot)
     slot.moves = number_of(moves_words, intrinsic.bytes)
     slot.choice = number_of(choice_words, intrinsic.choice)
@@ -130,7 +127,7 @@ cdef bint fit(slot *slot, Declared intrinsic) except False:
             if intrinsic.sampled:
                 chosen_know(number + offset, own_kinds - offset)
         number_is_of(number + offset, kind)
-        if intrinsic.transaction in IS_OR_CONTINUES:
+        if intrinsic.is_transaction:
             transaction_add(number + offset)
         note_boundary(number + offset, intrinsic, word == "screen")
     know_for_filter(intrinsic)

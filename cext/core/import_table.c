@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "core/import_table.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/loaded_object.h"
@@ -87,4 +89,17 @@ bool import_restore(struct import *import)
     for (unsigned index = 0; index < import->count; index++)
         restored &= restore(&import->slots[index], import->to);
     return restored;
+}
+
+/* --- whose they are */
+
+static const void *object_of(const void *function)
+{
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fbase : NULL;
+}
+
+bool function_is_of_the_c_library(const void *function)
+{
+    return function && object_of(function) == object_of((const void *)qsort);
 }

@@ -5,7 +5,6 @@
 #include "hooks/child_waits.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -73,22 +72,11 @@ static struct {
 };
 enum { WAITS = sizeof waits / sizeof *waits };
 
-static const void *object_of(const void *function)
-{
-    Dl_info info;
-    return function && dladdr(function, &info) ? info.dli_fbase : NULL;
-}
-
 /* If somebody has preloaded a function of that name, it is called as before. */
-static bool is_of_the_c_library(const void *function)
-{
-    return function && object_of(function) == object_of((const void *)qsort);
-}
-
 static void exchange(unsigned number)
 {
     struct import *import = &waits[number].import;
-    bool taken = (!import->real || is_of_the_c_library(import->real)) && import_put(import, waits[number].ours);
+    bool taken = (!import->real || function_is_of_the_c_library(import->real)) && import_put(import, waits[number].ours);
     if (!taken)
         import->count = 0;
 }
@@ -100,7 +88,7 @@ static void exchange_all(void)
     for (unsigned number = 0, count = 0; number < WAITS; number++) {
         struct import *import = &waits[number].import;
         /* else ours could not be taken out, and is called still */
-        is_wanted[number] = !import->count && is_of_the_c_library(dlsym(RTLD_DEFAULT, import->name));
+        is_wanted[number] = !import->count && function_is_of_the_c_library(dlsym(RTLD_DEFAULT, import->name));
         if (is_wanted[number])
             wanted[count++] = import;
     }
@@ -116,7 +104,7 @@ void child_waits_begin(void)
     if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
         return;
     void *wait = dlsym(RTLD_DEFAULT, "wait4");
-    if (!is_of_the_c_library(wait))
+    if (!function_is_of_the_c_library(wait))
         return;
     real_wait = (wait_function *)wait;
     exchange_all();

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -219,17 +218,10 @@ static void *const of_each[LOOPS][FUNCTION_COUNT] = {
     {[PLACE_epoll_pwait] = (void *)loop_epoll_pwait_1, [PLACE_epoll_wait] = (void *)loop_epoll_wait_1},
 };
 
-static const void *object_of(const void *function)
-{
-    Dl_info info;
-    return function && dladdr(function, &info) ? info.dli_fbase : NULL;
-}
-
 /* Functions that somebody has preloaded, or put there, stay in place. */
 static bool may_exchange(const struct import *import, const void *found)
 {
-    bool is_of_c_library = found && object_of(found) == object_of((const void *)qsort);
-    return import->count && is_of_c_library && (!import->real || import->real == found);
+    return import->count && function_is_of_the_c_library(found) && (!import->real || import->real == found);
 }
 
 static void exchange(struct c_loop *loop, unsigned place)

@@ -54,6 +54,16 @@ class Intrinsic:
     passed_over: bool = field(default=False, compare=False)
     always: bool = field(default=False, compare=False)
 
+    @property
+    def continues_transaction(self) -> bool:
+        """Whether its calls are parts of transactions of other threads."""
+        return self.transaction == "continues"
+
+    @property
+    def is_transaction(self) -> bool:
+        """Whether its calls are transactions, or parts of them in other threads."""
+        return self.transaction == "is" or self.continues_transaction
+
 
 @dataclass(frozen=True)
 class Library:

@@ -175,7 +175,7 @@ class ProcessSpans:
     def _find_transactions(self, calls: Iterable[_Told]) -> dict[tuple[int, int], list[_Transaction]]:
         """The outermost transactions by thread and task, in the order of time."""
         intrinsics = self._process.numbered_intrinsics
-        numbers = {number for number, each in intrinsics.items() if each.transaction in ("is", "continues")}
+        numbers = {number for number, each in intrinsics.items() if each.is_transaction}
         found: dict[tuple[int, int], list[_Transaction]] = {}
         for intrinsic, start_ns, wall_ns, thread, task, call, parent in calls if numbers else ():
             if intrinsic in numbers:

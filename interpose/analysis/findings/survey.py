@@ -18,7 +18,7 @@ from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import CONTINUES, PSEUDO, name_of
+from interpose.analysis.transactions.tracking import PSEUDO, name_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -195,7 +195,7 @@ class _Reading:
             text = name_of(self._process, record.name)
             self._names[record.name] = "" if text in PSEUDO else plain_name(text)
         text = self._names[record.name]
-        is_part = record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
+        is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
         if text:
             self._survey.count(text, record.sums.calls, is_part)
             if not record.is_call and not record.sums.think_wall_ns:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from interpose.analysis.comparison.distributions import student_bound
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
-from interpose.analysis.transactions.tracking import CONTINUES
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -110,7 +109,7 @@ def _standing(process: Process, number: int, around: int) -> int:
         return ALWAYS if intrinsic.always else WITHIN
     if around in (PASSED_OVER, EXACT):
         return EXACT
-    if intrinsic.transaction not in ("is", CONTINUES) or not process.log.one_in:
+    if not (intrinsic.is_transaction and process.log.one_in):
         return OUTSIDE
     return PASSED_OVER if intrinsic.passed_over else KEPT
 
@@ -121,7 +120,7 @@ def population_of(process: Process, records: Records) -> Population:
     place = records.by.index("intrinsic")
     for record, standing in standings(process, records):
         sums = record.sums
-        continues = process.intrinsic(record.key[place]).transaction == CONTINUES
+        continues = process.intrinsic(record.key[place]).continues_transaction
         if standing in (KEPT, PASSED_OVER) and not continues:
             made.seen += sums.calls
             made.kept += sums.calls if standing == KEPT else 0

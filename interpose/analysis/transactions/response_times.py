@@ -21,7 +21,6 @@ from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.transactions.tracking import (
-    CONTINUES,
     OTHER,
     PSEUDO,
     READS,
@@ -343,7 +342,7 @@ class _Splitter:
 
     def _continues(self, record: Record) -> bool:
         """Whether what `record` took is a part of transactions that are calls of another thread."""
-        return record.is_call and self._process.intrinsic(record.key[1]).transaction == CONTINUES
+        return record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
 
     def _add_sums(self, row: Transaction, record: Record, sums: Sums) -> None:
         """Add what transactions took; of what continues those of another thread, the CPU time."""

@@ -23,7 +23,6 @@ from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
-CONTINUES = "continues"
 MARK = "interpose.transaction"
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
@@ -278,7 +277,7 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
     role = 0 if intrinsic.kind in QUIET_KINDS or intrinsic.name == STATEMENT else BUSY
     if intrinsic.terminal and intrinsic.kind == "screen" and is_typed:
         role |= READS | (KEYS if intrinsic.terminal == "keys" else 0)
-    role |= {"is": SPAN, CONTINUES: SPAN | MARKED, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(
+    role |= {"is": SPAN, "continues": SPAN | MARKED, "begins": BEGINS, "ends": ENDS, "named": NAMES}.get(
         intrinsic.transaction, 0
     )
     if role & NAMES:
