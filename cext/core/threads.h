@@ -50,6 +50,8 @@ struct lock_wait {
 struct native_progress {
     uint32_t call; /* 0: it is in none that is recorded */
     uint32_t index;
+    uint32_t newest; /* the thread's newest call: another one since means that this one was left */
+    bool is_inside; /* it is in the real function */
     uintptr_t frame; /* the address of its wrapper's frame: the stack was unwound if a later one is farther out */
 };
 

@@ -38,16 +38,16 @@ static void drop_unwound(struct thread *thread, struct native_progress *progress
     writing_end(thread);
 }
 
-/* Does a signal handler make the call, which has interrupted what must not be disturbed? It records nothing: where another call
-   was numbered since, the one before has been left. */
-static bool is_in_handler(struct thread *thread, uintptr_t frame)
+/* Does a signal handler make the call, and has it interrupted recording? Then nothing is recorded. If it has interrupted the real
+   function of another native call, it is inside that. */
+static bool interrupts_recording(struct thread *thread, uintptr_t frame)
 {
     if (UNLIKELY(thread->writing))
         return true;
     if (LIKELY(!thread->native.call))
         return false;
-    if (frame < thread->native.frame && thread->calls == thread->native.call)
-        return true;
+    if (frame < thread->native.frame && thread->calls == thread->native.newest)
+        return !thread->native.is_inside;
     drop_unwound(thread, &thread->native);
     return false;
 }
@@ -57,7 +57,7 @@ static struct thread *recorded_native_thread(uintptr_t frame)
     struct thread *thread = native_host_thread();
     if (UNLIKELY(!thread || thread->quiet || thread->own_depth))
         return NULL;
-    if (LIKELY(!is_in_handler(thread, frame)))
+    if (LIKELY(!interrupts_recording(thread, frame)))
         return thread;
     recorder_lose();
     return NULL;
@@ -147,6 +147,27 @@ static bool is_outermost(struct thread *thread, const struct slot *slot, uintptr
     return slot->choice == CHOICE_layer ? !progress->call : !inside(thread, KIND_db);
 }
 
+/* The thread is in the call from now on, until its end. */
+static void begin_progress(struct native_call *call, uintptr_t frame)
+{
+    const struct span *span = &call->span;
+    struct native_progress *progress = progress_of(span->thread, call->slot);
+    writing_begin(span->thread);
+    call->around = *progress;
+    *progress = (struct native_progress){.call = span->call, .index = span->index, .newest = span->call, .frame = frame};
+    writing_end(span->thread);
+}
+
+static void end_progress(const struct native_call *call)
+{
+    struct thread *thread = call->span.thread;
+    struct native_progress *progress = progress_of(thread, call->slot);
+    writing_begin(thread);
+    *progress = call->around;
+    progress->newest = thread->calls;
+    writing_end(thread);
+}
+
 static bool begin_span(struct native_call *call, struct thread *thread, struct native_origin from)
 {
     const struct slot *slot = call->slot;
@@ -157,7 +178,7 @@ static bool begin_span(struct native_call *call, struct thread *thread, struct n
     uint32_t stack = stack_of_native(thread, from);
     if (!span_begin(&call->span, thread, slot->intrinsic + added, stack, detail))
         return false;
-    *progress_of(thread, slot) = (struct native_progress){call->span.call, call->span.index, from.frame};
+    begin_progress(call, from.frame);
     return true;
 }
 
@@ -175,6 +196,8 @@ bool native_begin(struct native_call *call, const struct native *native, intptr_
     if (!thread || !begin_span(call, thread, (struct native_origin){caller, frame}))
         call->span.thread = NULL;
     change_before_native(slot, subject);
+    if (call->span.thread)
+        progress_of(thread, slot)->is_inside = true;
     errno = saved;
     return call->span.thread || slot->effect;
 }
@@ -257,10 +280,12 @@ void native_end(struct native_call *call, int64_t result, int error)
 {
     int saved = errno;
     struct thread *thread = call->span.thread;
-    if (thread && span_stop(&call->span)) {
+    if (thread && span_open(&call->span)) {
+        progress_of(thread, call->slot)->is_inside = false;
+        span_stop(&call->span);
         if (!passed_native(call))
             record_native(call, result, error);
-        progress_of(thread, call->slot)->call = 0;
+        end_progress(call);
     }
     change_after_native(call->slot, call->subject, result, error);
     errno = saved;

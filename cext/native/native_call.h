@@ -1,8 +1,8 @@
 /* A native call: what its wrapper does before and after the real function. Any thread may make one, with or without
    the interpreter lock, also in a signal handler. It allocates nothing, calls no Python function, and waits for nothing
    but the recorder's own lock. It passes through if the recorder does not know the thread, if recording code makes it,
-   and in a signal handler that interrupts another native call or the recorder's work on the thread; these last are
-   counted. */
+   and in a signal handler that interrupts recording on the thread; these last are counted. In a handler that interrupts
+   the real function of another native call, it is inside that one. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,6 +35,7 @@ struct native_connection {
 
 struct native_call {
     struct span span; /* its thread is NULL if the call is not timed */
+    struct native_progress around; /* what a signal handler that makes it has interrupted */
     const struct slot *slot;
     intptr_t subject;
     uint32_t failed; /* the name of its error, if it is no number of the C library's */

@@ -565,6 +565,47 @@ int main(void)
     assert set(found) == {"_c1", "_c1_f1", "_c1_f2", "_c1_f2_x1"}
 
 
+def test_what_a_handler_calls_is_inside_the_call_that_it_interrupts(ran, compiler, tmp_path):
+    source = """
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+static int zero, ends[2], count;
+static void come(int number)
+{
+    char byte;
+    if (count < 20 && (read(zero, &byte, 1) != 1 || (++count == 20 && write(ends[1], &byte, 1) != 1)))
+        _exit(1);
+}
+int main(void)
+{
+    struct sigaction action = {.sa_handler = come, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 2000}, {0, 50000}}, never = {{0}};
+    char byte;
+    zero = open("/dev/zero", O_RDONLY);
+    if (pipe(ends))
+        return 2;
+    sigaction(SIGALRM, &action, 0);
+    setitimer(ITIMER_REAL, &often, 0);
+    long got = read(ends[0], &byte, 1);
+    setitimer(ITIMER_REAL, &never, 0);
+    got += read(zero, &byte, 1);
+    return got == 2 ? 7 : 3;
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    (process,) = [each for each in done.experiment.processes if each.lineage]
+    assert done.gave[0] == 7 and process.lost_calls == 0
+    calls = [*events_of(process, "libc.read"), *events_of(process, "libc.write")]
+    outer = max(calls, key=lambda event: event.wall_ns)
+    inner = [event for event in calls if event.parent == outer.call]
+    assert (len(calls), len(inner)) == (23, 21)
+    assert outer.inner_wall_ns == sum(event.wall_ns for event in inner)
+    assert {event.call for event in calls if not event.parent} == {outer.call, max(event.call for event in calls)}
+
+
 def test_what_a_program_loads_by_name_is_recorded(ran, compiler, tmp_path):
     (tmp_path / "loaded.c").write_text(
         "#include <unistd.h>\nlong reads(int number) { char byte; return read(number, &byte, 1); }\n"
