@@ -45,7 +45,7 @@ uint32_t route_of_request(uint32_t thread, uint32_t call)
 }
 
 /* A driver's own object is identified only by what the driver kept; if that is the awaited object, it is there. */
-static uint32_t detail_of_await(const struct await *await, PyObject *result)
+uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
     struct call call = {.slot = await->slot};
     uint32_t route = await->told ? route_of_await(await) : 0;

@@ -17,6 +17,9 @@ struct step {
     PyObject *result; /* of the whole, if this was the last step and it is recorded; no reference */
 };
 
+/* What it is about, as far as it is known; `result` is NULL, or that of the whole. */
+uint32_t detail_of_await(const struct await *await, PyObject *result);
+
 /* What the whole moved: as its result tells, or its arguments did. */
 uint64_t bytes_of_await(const struct await *await, PyObject *result);
 

@@ -61,6 +61,8 @@ static inline void end_recorded(struct call *call, PyObject *result, uint64_t by
     if (slot->waits && is_no_event(call, bytes, failed))
         return;
     if (is_inside_passed_over(span)) {
+        name_request(call);
+        name_request_around(span, span->detail);
         span_forget(span);
         return;
     }

@@ -93,11 +93,32 @@ static void name_by_route(struct call *call)
     call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
 }
 
+void name_request_around(const struct span *inside, uint32_t detail)
+{
+    struct open_call *open = inside->thread->record->open;
+    uint32_t index = detail ? inside->index : 0;
+    while (index-- > 0)
+        if (open[index].call && chosen_further(open[index].intrinsic)) {
+            bool is_marked = is_number_or_further(open[index].intrinsic, marking);
+            open[index].detail = is_marked ? open[index].detail : detail;
+            return;
+        }
+}
+
+void name_request(struct call *call)
+{
+    struct span *span = &call->span;
+    uint32_t named = span->thread->record->open[span->index].detail;
+    if (UNLIKELY(is_number_passed_over(span->intrinsic)) && named != span->detail)
+        span->detail = named;
+    else if (call->slot->request & REQUEST_named)
+        name_by_route(call);
+}
+
 void describe_request(struct call *call)
 {
     const struct span *span = &call->span;
-    if (call->slot->request & REQUEST_named)
-        name_by_route(call);
+    name_request(call);
     if (call->slot->effect == EFFECT_continue)
         name_continuing(call);
     if (call->slot->request & REQUEST_traced)
@@ -125,13 +146,14 @@ void end_serving(struct call *call, bool failed)
     if (!find_open(&span, thread, call->slot->intrinsic, any_detail, lowest) || !span_stop(&span))
         return;
     if (is_inside_passed_over(&span)) {
+        name_request_around(&span, span.detail);
         span_forget(&span);
         return;
     }
     uint32_t error = failed ? error_here(span.begin.wall_ns) : 0;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    span.detail = detail_of_served(call);
+    span.detail = span.detail ? span.detail : detail_of_served(call);
     trace_context_end(thread, span.call, span.call);
     PyErr_Restore(type, value, traceback);
     if (span.wall_ns >= recorder.long_ns)

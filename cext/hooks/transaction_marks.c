@@ -281,6 +281,7 @@ void mark_exit(const struct slot *slot, uint32_t detail, bool failed)
     if (mark)
         mark_remove(thread, (uint32_t)(mark - marks.places));
     if (is_inside_passed_over(&span)) {
+        name_request_around(&span, span.detail);
         span_forget(&span);
         return;
     }

@@ -326,6 +326,54 @@ def in_order(served):
     return served
 
 
+WERKZEUG = COMMON + f"    open('shop.py', 'w').write({SHOP!r})" + """
+    from werkzeug.serving import make_server
+    from shop import shop
+    server = make_server("127.0.0.1", 0, shop, threaded=True)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    for number in range(4):
+        ask(connected(server.server_port), f"/orders/{number}")
+    server.shutdown()
+    serving.join()
+"""
+
+DJANGO = COMMON + """
+    import django, uvicorn
+    from django.conf import settings
+    from django.core.handlers.asgi import ASGIHandler
+    from django.http import HttpResponse
+    from django.urls import path
+    settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="x", USE_TZ=True)
+    django.setup()
+    async def order(request, number):
+        return HttpResponse("ok")
+    urlpatterns = [path("orders/<int:number>", order)]
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(ASGIHandler(), port=port, log_level="critical", lifespan="off"))
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    for number in range(4):
+        ask(connected(port), f"/orders/{number}")
+    server.should_exit = True
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("program, package", [(WERKZEUG, "flask"), (GUNICORN, "flask"), (DJANGO, "django")])
+def test_a_request_that_is_passed_over_has_its_routes_name(traced, program, package):
+    for each in (package, *(each for each in ("gunicorn", "uvicorn") if f" {each}" in program)):
+        pytest.importorskip(each)
+
+    done = traced(program, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    served = Served(done)
+
+    assert done.returncode == 0, done.stderr
+    assert all(process.intrinsic(event.intrinsic).passed_over for process, event in served.outermost)
+    assert served.details() == ["GET /orders/<int:number>"] * 4
+
+
 @pytest.mark.packages
 def test_requests_that_aiohttp_serves_are_one_each(traced):
     pytest.importorskip("aiohttp")
