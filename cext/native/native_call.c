@@ -95,10 +95,14 @@ static void change_before_native(const struct slot *slot, intptr_t subject)
 }
 
 /* Its name is now that of the other end, also while the connection is still being made: the address, as a number in
-   strings. */
+   strings. On a thread that the recorder does not know, nothing is looked up: the next known one does. */
 static uint32_t connected_to(const struct native_connection *connection)
 {
     struct sockaddr_storage address = {0};
+    if (!known_thread()) {
+        descriptor_forget(connection->number);
+        return 0;
+    }
     if (connection->bytes > sizeof address || !readable_copy(&address, connection->address, connection->bytes))
         return 0;
     return descriptor_connects(connection->number, &address, (socklen_t)connection->bytes);

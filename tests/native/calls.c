@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +160,21 @@ int thread_run(int number, long times)
     pthread_t thread;
     endless = number;
     return pthread_create(&thread, NULL, read_some, (void *)times) || pthread_join(thread, NULL);
+}
+
+static void *connect_to(void *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(long)port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int made = socket(AF_INET, SOCK_STREAM, 0), failed = connect(made, (struct sockaddr *)&address, sizeof address);
+    return (void *)(long)(failed ? -1 : made);
+}
+
+int thread_connects(long port)
+{
+    pthread_t thread;
+    void *connected = (void *)-1;
+    return pthread_create(&thread, NULL, connect_to, (void *)port) || pthread_join(thread, &connected) ? -1 : (int)(long)connected;
 }
 
 /* --- processes */

@@ -303,6 +303,20 @@ def test_a_thread_that_the_recorder_does_not_know_passes(native):
     assert not [name for name, _ in native_events(done) if name == "read"]
 
 
+def test_what_a_thread_connects_that_the_recorder_does_not_know_is_known_by_others(native):
+    done = native("""
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+number = calls.thread_connects(server.getsockname()[1])
+print(server.accept()[0].send(b"x" * 50), calls.reads(number, 50), server.getsockname()[1])
+""")
+
+    reads = [event for name, event in native_events(done) if name == "read"]
+    sent, received, port = done.stdout.split()
+    assert (sent, received, len(reads)) == ("50", "50", 50)
+    assert {done.experiment.founder.string(event.detail) for event in reads} == {f"127.0.0.1:{port}"}
+
+
 def test_a_thread_that_goes_on_at_the_end_does_no_harm(native):
     done = native("print(calls.thread_begin(zero), flush=True)\ncalls.reads(zero, 10)\n")
 
