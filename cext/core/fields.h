@@ -167,6 +167,8 @@
                               "if the kernel does not say") \
     X(uint64_t, gathered,     "fetches of rows that were added to an earlier event, and calls that were not sampled: " \
                               "not recorded") \
+    X(uint64_t, inside_wall_ns, "the part of own_wall_ns that is in self times of calls around") \
+    X(uint64_t, inside_cpu_ns,  "the part of own_cpu_ns that is in self times of calls around") \
     X(uint32_t, name,         "its name in threading, a number in strings, or 0") \
     X(uint32_t, greenlet,     "task of the running greenlet, or 0") \
     X(uint32_t, lock_wait,    "number of the recorded wait for the interpreter lock that the thread is in, or 0") \

@@ -187,9 +187,11 @@ struct event *event_room(struct thread *thread)
         return NULL;
     int saved = errno;
     struct reading begin = own_begin(thread);
+    thread->describing++;
     bool found = find_room(thread);
     thread_note_clock(thread, clock_read(&thread->clock));
     own_end(thread, begin);
+    thread->describing--;
     errno = saved;
     return found ? &thread->block->events[thread->block->head.used] : NULL;
 }

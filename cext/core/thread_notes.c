@@ -16,8 +16,14 @@ struct reading own_begin(struct thread *thread)
 
 void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    thread->record->fields.own_wall_ns += wall_ns;
-    thread->record->fields.own_cpu_ns += cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    struct thread_fields *fields = &thread->record->fields;
+    uint64_t within_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    fields->own_wall_ns += wall_ns;
+    fields->own_cpu_ns += within_ns;
+    if (fields->depth > thread->describing) {
+        fields->inside_wall_ns += wall_ns;
+        fields->inside_cpu_ns += within_ns;
+    }
 }
 
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times)

@@ -89,6 +89,7 @@ static void forget_calls(struct thread *thread)
     thread->block = NULL;
     thread->calls = 0;
     thread->own_depth = 0;
+    thread->describing = 0;
     thread->quiet = 0;
     thread->gatherings = 0;
     thread->writing = 0;

@@ -64,6 +64,7 @@ struct thread {
     uint32_t ended;
     uint32_t fork;      /* number of its last fork */
     uint32_t own_depth; /* nesting depth of recording code */
+    uint32_t describing; /* the innermost call in its table has ended, and its event is being written */
     uint32_t quiet;     /* calls are made by interpose itself */
     uint32_t writing;   /* its state is being written: calls of a signal handler meanwhile are not recorded */
     uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */

@@ -36,6 +36,14 @@ bool shim_begin(struct call *call, const struct slot *slot, PyObject *owner, PyO
     return begin_recorded(call, thread, state);
 }
 
+static uint32_t late_detail_of(struct thread *thread, const struct call *call, PyObject *result)
+{
+    thread->describing++;
+    uint32_t number = late_detail(call, result);
+    thread->describing--;
+    return number;
+}
+
 /* What is known about the call only now. */
 static inline void describe_ended(struct call *call, PyObject *result)
 {
@@ -46,7 +54,7 @@ static inline void describe_ended(struct call *call, PyObject *result)
     if (UNLIKELY(slot->request))
         describe_request(call);
     if (!span->detail && slot->late)
-        span->detail = late_detail(call, result);
+        span->detail = late_detail_of(span->thread, call, result);
     if (UNLIKELY(span->thread->gatherings) && (is_statement(slot->detail) || slot->moves == MOVES_cursor))
         rows_begin(span->thread, call->owner, result);
     if (UNLIKELY(span->thread->in_loop || span->thread->greenlet))

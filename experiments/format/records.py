@@ -129,6 +129,8 @@ class ThreadRecord(NamedTuple):
     passed: int
     run_delay_ns: int
     gathered: int
+    inside_wall_ns: int
+    inside_cpu_ns: int
     name: int
 
 

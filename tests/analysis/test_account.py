@@ -37,6 +37,46 @@ def test_a_statement_costs_what_was_calibrated_for_statements(tmp_path):
     assert (made.total.own_wall_ns, made.total.own_cpu_ns) == (1000 + 2 * 60 + 3 * 7,) * 2
 
 
+def test_what_recording_costs_within_calls_is_in_these_and_not_taken_off_code(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=100, inside_ns=40)
+    build.intrinsic("os.stat", "file")
+    own = {"own_wall_ns": 5000, "own_cpu_ns": 5000, "inside_wall_ns": 4000, "inside_cpu_ns": 3000}
+    build.thread(end_ns=START_NS + SECOND, end_cpu_ns=SECOND // 2, recorded=5, made=5, **own)
+    inner = [event(number * 1000, 500, call=number, parent=1) for number in range(2, 5)]
+    build.events(
+        [*inner, event(0, 100_000, 100_000, call=1, inner_wall_ns=1500, inner_cpu_ns=1500), event(200_000, 500, call=5)]
+    )
+
+    whole = profile(Analysis(Experiment(str(build.write()))), "kind").total
+
+    assert (whole.own_wall_ns, whole.own_cpu_ns) == (1000 + 2 * 60, 2000 + 2 * 60)
+    assert (whole.inside_wall_ns, whole.inside_cpu_ns) == (4000 + 3 * 60, 3000 + 3 * 60)
+    assert whole.program_wall_ns == SECOND - 100_000 - 500 - whole.own_wall_ns
+
+
+CALLS_IN_A_TRANSACTION = """
+import interpose, os, time
+with interpose.transaction("many"):
+    for _ in range(200_000):
+        os.stat("/")
+begun = time.thread_time_ns()
+while time.thread_time_ns() - begun < 200_000_000:
+    sum(range(100))
+print(time.thread_time_ns() - begun)
+"""
+
+
+def test_what_a_program_computes_beside_a_transaction_is_code_however_many_calls_that_makes(traced):
+    done = traced(CALLS_IN_A_TRANSACTION)
+    computed_ns = int(done.stdout)
+    made = profile(Analysis(done.experiment), "kind")
+    (code,) = [row for row in made.rows if row.kind == "code"]
+
+    assert code.sums.self_cpu_ns > 0.97 * computed_ns
+    assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
+    assert made.total.inside_cpu_ns > 200_000 * 10  # ns a call: at least the readings of the clock
+
+
 times = st.integers(0, 2 * SECOND)
 
 

@@ -12,16 +12,18 @@ end. For each thread it is divided without remainder:
 (`interpose.analysis.calls.paused`).
 
 `overhead` is measured cost (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call outside its own
-two clock readings. If the parts exceed the thread time (a damaged record, an unknown end), the overhead is reduced
-first; after that the thread counts as long as its calls. CPU time is divided in the same way. `before the ring` is the
-measured time of events that newer ones have overwritten (`interpose.analysis.recording.ring`), 0 if there are none.
+two clock readings. What it cost to record calls inside others is in the self times of those: `inside_wall_ns` of a
+share says how much that is estimated to be. If the parts exceed the thread time (a damaged record, an unknown end), the
+overhead is reduced first; after that the thread counts as long as its calls. CPU time is divided in the same way.
+`before the ring` is the measured time of events that newer ones have overwritten (`interpose.analysis.recording.ring`),
+0 if there are none.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 
 from interpose.analysis.calls.in_progress import InProgress, calls_in_progress, self_time_in_progress
 from interpose.analysis.calls.paused import NOT_PAUSED, Lived, Paused, Reading, paused_times
@@ -42,7 +44,8 @@ NO_PAUSES = Pauses()
 @dataclass(frozen=True)
 class Share:
     """Wall and CPU time, divided into calls (self time), the cost of recording, code, time before a ring, pauses, and
-    calls in progress."""
+    calls in progress. `inside_wall_ns` and `inside_cpu_ns` are estimates of what recording cost within calls: a part of
+    their self time."""
 
     wall_ns: int
     cpu_ns: int
@@ -56,6 +59,8 @@ class Share:
     paused_cpu_ns: int = 0
     open_wall_ns: int = 0
     open_cpu_ns: int = 0
+    inside_wall_ns: int = 0
+    inside_cpu_ns: int = 0
 
     def __add__(self, other: Share) -> Share:
         return Share(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -194,16 +199,22 @@ def _share(
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} the end is before the beginning")
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
-    own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements)
-    return _divided(
+    inside_ns = recording_ns(process.log, made.inner_calls, made.inner_statements)
+    own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements) - inside_ns
+    share = _divided(
         wall_ns,
         max(end.cpu_ns - record.start_cpu_ns, made.top_cpu_ns),
         made,
-        max(record.own_wall_ns - before.own_wall_ns, 0) + own_ns,
-        max(record.own_cpu_ns - before.own_cpu_ns, 0) + own_ns,
+        max(record.own_wall_ns - record.inside_wall_ns - before.own_wall_ns, 0) + own_ns,
+        max(record.own_cpu_ns - record.inside_cpu_ns - before.own_cpu_ns, 0) + own_ns,
         before,
         paused,
         open_ns,
+    )
+    return replace(
+        share,
+        inside_wall_ns=min(inside_ns + record.inside_wall_ns, made.self_wall_ns),
+        inside_cpu_ns=min(inside_ns + record.inside_cpu_ns, made.self_cpu_ns),
     )
 
 

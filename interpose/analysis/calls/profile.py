@@ -349,9 +349,7 @@ def closing_rows(whole: Share) -> list[Row]:
     before = closing_row(BEFORE, whole.before_wall_ns, whole.before_cpu_ns, "its calls were overwritten")
     rows = [
         closing_row(CODE, whole.program_wall_ns, whole.program_cpu_ns, "between calls"),
-        closing_row(
-            OVERHEAD, whole.own_wall_ns, whole.own_cpu_ns, "recording: start measured, calls estimated"
-        ),
+        closing_row(OVERHEAD, whole.own_wall_ns, whole.own_cpu_ns, "outside of calls: start measured, calls estimated"),
         *([in_progress] if whole.open_wall_ns else []),
         *([before] if whole.before_wall_ns else []),
     ]

@@ -57,8 +57,8 @@ class Merged:
         self._intrinsics: _Numbers[tuple[str, str]] = _Numbers()
         self._told: dict[tuple[str, str], Intrinsic] = {}
         self._shares = {MAIN: Share(0, 0, 0, 0, 0, 0), OTHERS: Share(0, 0, 0, 0, 0, 0)}
-        # Recorded, dropped, passed, run-queue delay, and line events among the recorded.
-        self._counts = {number: [0, 0, 0, 0, 0] for number in (MAIN, OTHERS)}
+        # Recorded, dropped, passed, run-queue delay; calls that are inside no other, and line events among those.
+        self._counts = {number: [0, 0, 0, 0, 0, 0] for number in (MAIN, OTHERS)}
         self._time_ns = first.log.time_ns
         self._status = 0
 
@@ -79,7 +79,8 @@ class Merged:
         for thread, sums in by_thread.items():
             counts = self._counts[numbers.thread(thread)]
             counts[0] += sums.calls
-            counts[4] += sums.statements
+            counts[4] += sums.calls - sums.inner_calls
+            counts[5] += sums.statements - sums.inner_statements
         self._time_ns = min(self._time_ns, process.log.time_ns)
         self._status = max(self._status, found.ending.status or 0)
         if process.consolidated:
@@ -129,13 +130,13 @@ class Merged:
 
     def _thread(self, number: int) -> ThreadRecord:
         share = self._shares[number]
-        recorded, dropped, passed, run_delay_ns, statements = self._counts[number]
+        recorded, dropped, passed, run_delay_ns, outermost, statements = self._counts[number]
         wall_ns = share.wall_ns - share.paused_wall_ns - share.before_wall_ns
         cpu_ns = share.cpu_ns - share.paused_cpu_ns - share.before_cpu_ns
         values = {"start_ns": START_NS, "end_ns": START_NS + wall_ns, "end_cpu_ns": cpu_ns}
         values["seen_ns"] = values["end_ns"]
         values |= {"made": recorded + dropped, "recorded": recorded, "dropped": dropped, "passed": passed}
-        of_calls_ns = recording_ns(self._log, recorded, statements)
+        of_calls_ns = recording_ns(self._log, outermost, statements)
         values["own_wall_ns"] = max(share.own_wall_ns - of_calls_ns, 0)
         values["own_cpu_ns"] = max(share.own_cpu_ns - of_calls_ns, 0)
         values["run_delay_ns"] = run_delay_ns
@@ -209,4 +210,3 @@ class _Renumbered:
         kind, number = name & ~NUMBER, name & NUMBER
         anew = {BY_STACK: self._stack, BY_DETAIL: self._string, BY_INTRINSIC: self._intrinsic}
         return kind | anew[kind](number) if kind in anew else name
-

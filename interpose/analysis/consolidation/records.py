@@ -131,10 +131,14 @@ class Records:
             sums = threads[record.key[0]]
             is_outermost = record.outer_call is None
             sums.add(record.sums, inclusive=is_outermost)
+            is_statement = bool(statement) and record.key[place] == statement
+            if is_statement:
+                sums.statements += record.sums.calls
             if is_outermost:
                 sums.top_cpu_ns += record.sums.cpu_ns
-            if statement and record.key[place] == statement:
-                sums.statements += record.sums.calls
+            else:
+                sums.inner_calls += record.sums.calls
+                sums.inner_statements += record.sums.calls if is_statement else 0
         return dict(threads)
 
     def sums(self) -> dict[Key, Sums]:
@@ -171,4 +175,3 @@ def _sums(found: Found) -> Sums:
     sums.walls = None if found.walls is None else Histogram(found.walls)
     sums.cpus = None if found.cpus is None else Histogram(found.cpus)
     return sums
-

@@ -28,7 +28,7 @@ class Sums:
     row. Self times exclude the recorded calls inside. For transactions, `think_wall_ns` is the user's part of
     `wall_ns`; minimum, maximum and histograms are of response times, without it. `top_cpu_ns` is of outermost calls.
     `rows` count what was moved, if an intrinsic moves rows and not bytes. `statements` are the line events among the
-    `calls` of a thread.
+    `calls` of a thread; `inner_calls` and `inner_statements` are those inside other calls.
     """
 
     calls: int = 0
@@ -50,6 +50,8 @@ class Sums:
     top_cpu_ns: int = 0
     rows: int = 0
     statements: int = 0
+    inner_calls: int = 0
+    inner_statements: int = 0
     walls: Histogram | None = None
     cpus: Histogram | None = None
 
@@ -80,6 +82,8 @@ class Sums:
         self.top_cpu_ns += other.top_cpu_ns
         self.rows += other.rows
         self.statements += other.statements
+        self.inner_calls += other.inner_calls
+        self.inner_statements += other.inner_statements
         if other.walls is not None:
             self.walls = _together(self.walls, other.walls)
         if other.cpus is not None:

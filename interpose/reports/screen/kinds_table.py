@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
 
+from interpose.analysis.calls.account import Share
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
 from interpose.analysis.profile.profiled import Function
@@ -70,7 +71,7 @@ def kinds_of(
     if log.interval:
         cells = [_sampled_cells(row, scale, whole.cpu_ns) for row in rows]
     else:
-        cells = [line for row in rows for line in (_kind_cells(row, scale, log, whole.wall_ns), *below(row, scale))]
+        cells = [line for row in rows for line in (_kind_cells(row, scale, log, whole), *below(row, scale))]
         cells = _with_room(cells, width - 1) if is_narrow else cells
     shown = layout_of(_KIND_COLUMNS, cells, width - 1).columns
     cells = [each for each in cells if any(column.show(each) for column in shown[1:])]  # else there is only a name
@@ -121,7 +122,7 @@ def _with_room(cells: list[list[str]], width: int) -> list[list[str]]:
     return [[*others, shortened(comment, room)] for *others, comment in cells]
 
 
-def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
+def _kind_cells(row: Row, scale: Scale, log: Log, whole: Share) -> list[str]:
     margins = ""
     if row.margin:
         calls = margin_percent(row.margin.calls, row.sums.calls)
@@ -139,9 +140,16 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole_ns: int) -> list[str]:
         shown(row.sums.self_wall_ns),
         shown(row.sums.self_cpu_ns),
         shown(wait_ns(row)),
-        percent(row.sums.self_wall_ns, whole_ns),
-        row.comment or margins if row.is_of_calls else _COMMENTS.get(row.kind or "", row.comment),
+        percent(row.sums.self_wall_ns, whole.wall_ns),
+        row.comment or margins if row.is_of_calls else _comment_on(row, scale, whole),
     ]
+
+
+def _comment_on(row: Row, scale: Scale, whole: Share) -> str:
+    """The comment on a closing row; it tells what recording cost within calls if that is much."""
+    if row.kind == OVERHEAD and whole.inside_wall_ns >= max(_LEAST_SHARE * whole.wall_ns, 1):
+        return f"and ~{scale.show(whole.inside_wall_ns)} in calls"
+    return _COMMENTS.get(row.kind or "", row.comment)
 
 
 def _sampled_cells(row: Row, scale: Scale, whole_cpu_ns: int) -> list[str]:

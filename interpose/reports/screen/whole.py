@@ -26,6 +26,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
         "thread_ns": whole.wall_ns,
+        "overhead_in_calls_ns": whole.inside_wall_ns,
         "cpu_ns": whole.cpu_ns,
         "complete": is_well(completeness(screen.analysis)),
         "rows": _rows(screen),
