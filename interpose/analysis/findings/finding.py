@@ -36,6 +36,12 @@ class Calls:
     threads: set[tuple[int, int]] = field(default_factory=set)
     native_cpu_ns: int = 0
     native_wait_ns: dict[str, int] = field(default_factory=dict)
+    seen_ns: dict[int, tuple[int, int]] = field(default_factory=dict)  # by process, from the first until the last
+
+    def see(self, process: int, first_ns: int, last_ns: int) -> None:
+        """Note that `process` made some of them between these instants."""
+        first, last = self.seen_ns.get(process, (first_ns, last_ns))
+        self.seen_ns[process] = min(first, first_ns), max(last, last_ns)
 
     def add_inner(self, kind: str, sums: Sums, is_native: bool) -> None:
         """Add the time of calls inside these."""

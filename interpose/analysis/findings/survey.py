@@ -185,7 +185,8 @@ class _Reading:
         for each in calls:
             call, intrinsic = each.call, self._process.intrinsic(each.call.intrinsic)
             if not intrinsic.passed_over:
-                sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns)
+                lasts = {"first_ns": call.start_ns, "last_ns": each.until_ns}
+                sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns, **lasts)
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 around[each.thread] = self._put(record, intrinsic, "", around.get(each.thread))
 
@@ -219,6 +220,7 @@ class _Reading:
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes
         found.threads.add((self._number, thread))
+        found.see(self._number, sums.first_ns, sums.last_ns)
         if intrinsic.kind == "sync" and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)

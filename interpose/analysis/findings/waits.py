@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
-from interpose.analysis.recording.children import children_of
+from interpose.analysis.recording.children import Children, children_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED
 from interpose.experiments.model.process import Process
 
@@ -90,12 +90,29 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:
-    """Waiting at one line for child processes; they are named by those that were started there, or else by all."""
-    children = [each for each in children_of(survey.analysis.experiment) if each.wall_ns]
+    """Waiting at one line for child processes, or at a pipe while there were none. They are named by those that were
+    started there, or else by all that lived meanwhile."""
+    experiment = survey.analysis.experiment
+    children = [each for each in children_of(experiment) if each.wall_ns]
+    of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
     for site, rows in grouped(survey.of_kind("process"), lambda each: each.site):
-        if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
-            there = [each for each in children if each.site == site] or children
+        if total_of(rows)[1] < SLOW_SHARE * survey.matters_ns:
+            continue
+        living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
+        there = [each for each in living if each.site == site] or living
+        if there or any(row.intrinsic not in of_files for row in rows):
             yield found("child processes", rows, about=", ".join(each.program for each in there[:NAMED]))
+        elif site and site.own:
+            yield found("slow calls", rows)
+
+
+def _lived_meanwhile(children: Children, row: Calls) -> bool:
+    """Whether one of them lived between the first and the last of these calls of its parent."""
+    return any(
+        life.start_ns < row.seen_ns[life.parent][1] and (not life.end_ns or life.end_ns > row.seen_ns[life.parent][0])
+        for life in children.lives
+        if life.parent in row.seen_ns
+    )
 
 
 def unseen_waits(survey: Survey) -> Iterator[Finding]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
 from interpose.analysis.recording.lineage import program_of, script_of
@@ -11,6 +12,14 @@ from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
+
+
+class Life(NamedTuple):
+    """When a child of the process at position `parent` lived; `end_ns` is 0 where its end is unknown."""
+
+    parent: int
+    start_ns: int
+    end_ns: int
 
 
 @dataclass
@@ -32,10 +41,13 @@ class Children:
     memory_bytes: int = 0
     is_memory_at_most: bool = False
     failed: int = 0
+    lives: list[Life] = field(default_factory=list)
 
-    def add(self, child: Child, of_others_ns: int) -> None:
-        """Add one of them; so much of its CPU time is of children of its own that are told apart."""
+    def add(self, child: Child, of_others_ns: int, parent: int) -> None:
+        """Add one of them; so much of its CPU time is of children of its own that are told apart. `parent` is the
+        position of its parent among the processes."""
         record = child.record
+        self.lives.append(Life(parent, record.start_ns, record.end_ns))
         self.count += 1
         self.wall_ns += max(record.end_ns - record.start_ns, 0)
         self.cpu_ns += max(record.cpu_ns - of_others_ns, 0)
@@ -54,10 +66,10 @@ def _is_failure(ending: Ending) -> bool:
 def children_of(experiment: Experiment) -> list[Children]:
     """The child processes of all processes, those with the most wall time first."""
     alike: dict[tuple[str, Site | None], Children] = {}
-    for process in experiment.processes:
+    for number, process in enumerate(experiment.processes):
         for program, child, of_others_ns in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
-            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns)
+            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns, number)
     return sorted(alike.values(), key=lambda each: (-each.wall_ns, each.program))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
@@ -45,7 +46,7 @@ _ADVICE_BY_KIND = {
     "db": "Look at what the database does during these calls.",
     "net": "Send requests at the same time, cache the responses, or set a timeout.",
     "sleep": "Wait for the event itself, or for a shorter time.",
-    "process": "See which: interpose processes.",
+    "process": "Look at who writes to this pipe, and when.",
     "import": "Import it only where it is needed.",
 }
 _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's eager loading."
@@ -252,8 +253,11 @@ def _holder(finding: Finding) -> Site | None:
 
 
 def _again(words: Sentences, finding: Finding) -> str:
-    most = max(finding.rows, key=lambda row: row.calls)
-    what = f"{most.intrinsic} was called {count(most.calls, 'time')} for {_quoted(words.path(finding.about))}"
+    calls: Counter[str] = Counter()
+    for row in finding.rows:
+        calls[row.intrinsic] += row.calls
+    ((intrinsic, most),) = calls.most_common(1)
+    what = f"{intrinsic} was called {count(most, 'time')} for {_quoted(words.path(finding.about))}"
     return f"{what} from {words.where(finding.first)} ({words.took(finding)})."
 
 
@@ -267,7 +271,7 @@ def _blocked(words: Sentences, finding: Finding) -> str:
     side = "before" if finding.unit == BEFORE else "after"
     what = f"{finding.intrinsic} from {where}" if finding.intrinsic else f"Code of {finding.about} {side} {where}"
     if finding.intrinsic and not finding.about:  # of several tasks, each for a short time
-        what = f"{count(finding.calls, 'call')} of {what}"
+        what = f"Calls of {what}"
     times = f"{finding.units:,} times, for up to" if finding.units > 1 else "once, for"
     times = f"{times} {duration(finding.longest_ns)}"
     waited = f"while up to {count(finding.waiting, 'other task')} waited"

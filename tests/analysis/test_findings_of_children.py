@@ -1,0 +1,73 @@
+"""Findings about child processes: only those are named that lived while they were waited for."""
+
+import pytest
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.reports.formats.sentences import Sentences
+
+pytestmark = pytest.mark.any_python
+
+
+def told(done):
+    """What is found in the recording of a program, as rule, subject and sentence."""
+    survey = Survey(Analysis(done.experiment))
+    findings = found_in(survey)
+    words = Sentences(findings, str(done.directory), survey.matters_ns)
+    return [(each.rule, each.about, words.of(each)) for each in findings]
+
+
+def test_a_pipe_to_oneself_is_no_wait_for_children_that_have_ended(traced):
+    done = traced("""
+    import os, subprocess, threading, time
+    subprocess.run(["true"])
+    reader, writer = os.pipe()
+    watcher = threading.Thread(target=lambda: os.read(reader, 1))
+    watcher.start()
+    time.sleep(0.3)
+    os.write(writer, b"x")
+    watcher.join()
+    """)
+
+    assert "child processes" not in [rule for rule, _, _ in told(done)]
+    assert [sentence for rule, _, sentence in told(done) if rule == "slow calls" and "os.read" in sentence]
+
+
+def test_a_child_that_waits_for_its_parent_waits_for_no_child(traced, tmp_path):
+    (tmp_path / "worker.py").write_text("import os\ngiven = os.dup(0)\nwhile os.read(given, 10):\n    pass\n")
+    done = traced("""
+    import subprocess, sys, time
+    worker = subprocess.Popen([sys.executable, sys.argv[1]], stdin=subprocess.PIPE)
+    time.sleep(0.5)
+    worker.stdin.close()
+    worker.wait()
+    """, str(tmp_path / "worker.py"))
+
+    assert not [sentence for rule, _, sentence in told(done) if rule == "child processes" and "worker.py:" in sentence]
+
+
+def test_a_child_that_had_ended_is_not_among_those_that_were_waited_for(traced):
+    done = traced("""
+    import subprocess, sys
+    subprocess.run(["true"])
+    sleeper = subprocess.Popen(["sleep", "0.4"])
+    def waits():
+        sleeper.wait()
+    waits()
+    """)
+
+    assert [about for rule, about, _ in told(done) if rule == "child processes"] == ["sleep"]
+
+
+def test_repeated_work_is_counted_in_all_transactions(traced):
+    done = traced("""
+    import interpose, os
+    for round in range(40):
+        with interpose.transaction(f"name {round % 4}"):
+            for _ in range(1000):
+                os.stat("/usr")
+    """)
+
+    (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "repeated work"]
+    assert 'os.stat was called 40,000 times for "/usr"' in sentence
