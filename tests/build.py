@@ -161,11 +161,11 @@ class Build:
 
     def sampled_stack(self, *frames: tuple[str, int, str]) -> int:
         """A stack of the samples: file, line and function of each frame, the outermost first; gives its number. Code
-        in a path with /lib/ is not the application's."""
+        in a path with /lib/, or frozen, is not the application's."""
         outer = 0
         for file, line, function in frames:
             names = {"file": self.sampled_string(file), "function": self.sampled_string(function)}
-            self.sampled_sites.append(pack("SITE", **names, line=line, own="/lib/" not in file))
+            self.sampled_sites.append(pack("SITE", **names, line=line, own="/lib/" not in file and file[0] != "<"))
             self.sampled_stacks.append(pack("STACK", site=len(self.sampled_sites), outer=outer))
             outer = len(self.sampled_stacks)
         return outer

@@ -62,9 +62,9 @@ class Calls:
 
 
 class Inner(NamedTuple):
-    """The library function that has `share` of the CPU time of the function that called it."""
+    """The library function that has `share` of the CPU time of the function that called it; without a site, imports."""
 
-    site: Site
+    site: Site | None
     share: float
 
 

@@ -17,6 +17,8 @@ COMPUTES_SHARE = 0.3
 HOT_SHARE = 0.1
 # A library function with this part of the CPU time of the function that called it is named.
 INNER_SHARE = 0.25
+# Imports with this part of it are named instead of the functions that execute them.
+IMPORTS_SHARE = 0.5
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
@@ -49,7 +51,11 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
 
 
 def _mostly_in(survey: Survey, function: Function) -> Inner | None:
-    """The library function with most of the CPU time of code below `function`, if it is a large part of it."""
+    """The library function with most of the CPU time of code below `function`, if it is a large part of it; or imports,
+    if they are most of it."""
+    imports = survey.profiled.importing_ns(function_of((function.site,))) / function.code.cpu_ns
+    if imports >= IMPORTS_SHARE:
+        return Inner(None, imports)
     below = survey.profiled.library_functions(function_of((function.site,)))
     share = below[0].code.cpu_ns / function.code.cpu_ns if below else 0
     return Inner(below[0].site, share) if share >= INNER_SHARE else None

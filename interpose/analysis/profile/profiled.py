@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Generic, NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
@@ -35,6 +36,7 @@ NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
 _TASK = "task "
+_IMPORTLIB = "<frozen importlib._bootstrap>"
 CALLERS = 3  # how many lines of a chain are named
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION))
 
@@ -165,6 +167,11 @@ class Profiled:
         )
         return [each for each in below if each.is_known]
 
+    def importing_ns(self, function: tuple[str, str]) -> int:
+        """The CPU time of imports that `function` of the application made."""
+        groups = self.code(lambda frames: _is_below(frames, function) and _imports(frames))
+        return groups[True].cpu_ns if True in groups else 0
+
     def callers_of(self, function: tuple[str, str]) -> Callers:
         """The line from which `function` of the application used the most CPU time, and the callers of that line, as
         long as one chain has at least half of the time."""
@@ -213,6 +220,12 @@ def _application_function(frames: Frames) -> tuple[str, str]:
 def _is_below(frames: Frames, function: tuple[str, str]) -> bool:
     """Whether library code was executed that `function` of the application had called."""
     return not frames[0].own and _application_function(frames) == function != function_of(frames)
+
+
+def _imports(frames: Frames) -> bool:
+    """Whether the innermost line of the application imported what was executed."""
+    inside = takewhile(lambda frame: not frame.own, frames)
+    return any(frame.file == _IMPORTLIB for frame in inside)
 
 
 def functions_from(lines: Mapping[Site, Code], functions: Mapping[tuple[str, str], Code]) -> list[Function]:

@@ -53,6 +53,7 @@ _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's e
 _REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
 _REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
+_IMPORTS_ADVICE = "See each: record with --kinds all,import (docs/how-to/slow-start.md)."
 _HOT_ADVICE = "See its lines: interpose report --by line."
 _NATIVE_ADVICE = "See its lines with a profiler of native code, such as perf annotate."
 _OTHER_PROGRAM_ADVICE = "See its functions with a profiler of native code, such as perf record."
@@ -67,7 +68,7 @@ _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as
 
 _OTHER_ADVICE = (
     *(_SQL_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
-    *(_SEE_CALLS, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
+    *(_SEE_CALLS, _IMPORTS_ADVICE, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
@@ -77,6 +78,8 @@ def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""
     if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
+    if finding.rule == "computing" and finding.inner and not finding.inner.site:
+        return _IMPORTS_ADVICE
     if finding.rule == "computing" and finding.site:
         return _NATIVE_ADVICE if finding.site.is_native else _HOT_ADVICE
     if finding.rule == "computing" and not finding.is_python:
@@ -115,7 +118,7 @@ class Sentences:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
-        sites |= {each.inner.site for each in listed if each.inner}
+        sites |= {each.inner.site for each in listed if each.inner and each.inner.site}
         sites |= {site for each in listed if (site := _holder(each))}
         self._places = Places([site.file for site in sites], cwd, shown)
         self.shown = self._places.shown
@@ -361,7 +364,8 @@ def _what_computes(words: Sentences, finding: Finding) -> str:
     if not finding.inner:
         return ": CPU time of its own code"
     share = percent(round(100 * finding.inner.share), 100)
-    return f", {share} of it in {words.line(finding.inner.site)}: CPU time"
+    inner = words.line(finding.inner.site) if finding.inner.site else "imports"
+    return f", {share} of it in {inner}: CPU time"
 
 
 def _called(words: Sentences, finding: Finding) -> str:

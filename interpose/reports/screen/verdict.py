@@ -34,7 +34,7 @@ def verdict(
         nothing = f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time."
         yield from wrapped(nothing, width, _INDENT)
     for place, each in enumerate(worth[:FINDINGS]):
-        label = "Also" if place or not is_cause else "Slowest"
+        label = "Also" if place else "Slowest" if is_cause else "Largest"
         yield from wrapped(f"{label}: {told(each, words)}", width, _INDENT)
     if len(findings) > len(worth[:FINDINGS]):
         more = count(len(findings) - len(worth[:FINDINGS]), "more finding")
