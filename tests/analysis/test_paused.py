@@ -5,6 +5,7 @@ from shops import MS
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.run_queue import unseen_wait
+from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
@@ -144,3 +145,74 @@ def test_several_pauses_in_one_gap_and_one_within_a_call(tmp_path):
 
     assert share.paused_wall_ns == (100 + 50 + 40) * MS
     assert share.paused_cpu_ns == (80 * 150 // 400 + 20) * MS
+
+
+AROUND = """
+import os, threading, time, interpose
+def compute(seconds):
+    begun = time.thread_time()
+    while time.thread_time() - begun < seconds:
+        pass
+def waits():
+    begun_ns = time.monotonic_ns()
+    os.read(reads, 1)
+    waited_ns.append(time.monotonic_ns() - begun_ns)
+def is_waiting():
+    time.sleep(0.01)
+    with open(f"/proc/self/task/{waiting.native_id}/stat") as file:
+        return ") S " in file.read()
+waited_ns, (reads, writes) = [], os.pipe()
+waiting = threading.Thread(target=waits)
+waiting.start()
+while not is_waiting():
+    pass
+begun_ns = time.thread_time_ns()
+interpose.pause()
+compute(0.2)
+interpose.resume()
+paused_ns = time.thread_time_ns() - begun_ns
+time.sleep(0.01)
+with interpose.transaction("pay"):
+    compute(0.05)
+os.write(writes, b".")
+waiting.join()
+print(*waited_ns, paused_ns, time.process_time_ns())
+"""
+
+
+def test_transactions_are_without_pauses_but_for_calls_that_last_through_them(traced, interpose_here):
+    done = traced(AROUND)
+    waited_ns, paused_ns, used_ns = map(int, done.stdout.split())
+    analysis = Analysis(done.experiment)
+    made, total = transactions(analysis), analysis.total
+    rows = {row.name: row for row in made.rows}
+
+    assert made.thread_ns == total.wall_ns - total.paused_wall_ns
+    assert sum(row.cpu_ns for row in made.rows) == total.cpu_ns - total.paused_cpu_ns
+    assert rows[".OTHER"].response_ns >= waited_ns
+    assert rows[".INIT"].cpu_ns <= used_ns - paused_ns
+    assert [row.overlap_ns for row in made.rows] == [0] * len(rows)
+    assert "overlap" not in interpose_here("transactions", done.experiment.directory).stderr
+
+
+def test_the_cpu_time_of_a_pause_belongs_to_no_transaction(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    for kind, at_ms in (("pause", 300), ("resume", 500)):
+        build.log_events.append(f'<event kind="{kind}" time_ns="{START_NS + at_ms * MS}"/>')
+    sleep, pay = build.intrinsic("time.sleep", "sleep"), build.intrinsic("pay", "web", transaction="is")
+    calls = [(0, 300, sleep, 10, 0), (500, 200, pay, 220, 50), (750, 50, sleep, 280, 0)]
+    build.events(
+        [
+            event(at * MS, wall * MS, cpu * MS, intrinsic=intrinsic, call=number, start_cpu_ns=start * MS)
+            for number, (at, wall, intrinsic, start, cpu) in enumerate(calls, 1)
+        ]
+    )
+    build.thread(main=1, tid=812, recorded=3, made=3, end_ns=START_NS + SECOND, end_cpu_ns=300 * MS)
+    build.ended(SECOND, 300 * MS)
+    rows = {row.name: row for row in transactions(Analysis(Experiment(str(build.write())))).rows}
+
+    assert {name: (row.response_ns // MS, row.cpu_ns // MS) for name, row in rows.items()} == {
+        ".INIT": (300, 10),
+        "pay": (200, 50),
+        ".EXIT": (300, 30),
+    }

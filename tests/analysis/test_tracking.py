@@ -2,6 +2,7 @@
 
 import pytest
 
+from interpose.analysis.calls.paused import PausedTimes, Stretch
 from interpose.analysis.transactions.tracking import (
     BEGINS,
     BY_DETAIL,
@@ -152,13 +153,10 @@ def test_a_thread_without_any_is_one():
 
 
 def test_pauses_are_left_out():
-    from interpose.experiments.metadata.log import LogEvent
-    from interpose.experiments.metadata.pauses import Pauses
+    paused = PausedTimes({THREAD: [Stretch(3000, 4500, 300)]})
+    tracking = Tracker({THREAD: Life(1000, 0, 10_000, 500), THREAD + 1: Life(1000, 0, 10_000, 500)}, paused)
 
-    pauses = Pauses([LogEvent("pause", 3000), LogEvent("resume", 4500)])
-    tracking = Tracker({THREAD: Life(1000, 0, 10_000, 0)}, pauses)
-
-    assert last(tracking) == (OTHER, 1000, 7500, 0)
+    assert [(closing.wall_ns, closing.cpu_ns) for _, closing in tracking.finish()] == [(7500, 200), (9000, 500)]
 
 
 PAY, BOOK = BY_DETAIL | 3, BY_DETAIL | 4

@@ -154,10 +154,10 @@ def _shares(
     before = defaultdict(Before, before_the_ring(process))
     ends_ns = {each.thread: each.until_ns for each in open_calls}
     lived = {
-        number: _lived(thread, ends_ns.get(number, until_ns), known_cpu_ns.get(number, 0), before[number])
+        number: lived_of(thread, ends_ns.get(number, until_ns), known_cpu_ns.get(number, 0), before[number])
         for number, thread in known.items()
     }
-    paused = defaultdict(Paused, paused_times(process, pauses, lived, open_calls))
+    paused = paused_times(process, pauses, lived, open_calls)
     open_ns = self_time_in_progress(process, open_calls)
     shares = {
         number: _share(
@@ -166,7 +166,7 @@ def _shares(
             sums.get(number, Sums()),
             lived[number].end,
             before[number],
-            paused[number],
+            paused.within(number),
             open_ns.get(number, (0, 0)),
         )
         for number, thread in known.items()
@@ -178,7 +178,7 @@ def _shares(
     return shares
 
 
-def _lived(thread: Thread, until_ns: int, known_cpu_ns: int, before: Before) -> Lived:
+def lived_of(thread: Thread, until_ns: int, known_cpu_ns: int, before: Before) -> Lived:
     """From where on the calls of a thread are there, and until when it is known."""
     record = thread.record
     start = Reading(record.start_ns + before.wall_ns, record.start_cpu_ns + before.cpu_ns)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -50,34 +50,66 @@ class Paused(NamedTuple):
 NOT_PAUSED = Paused()
 
 
+class Stretch(NamedTuple):
+    """A part of a pause outside of calls, and the CPU time of its thread in it."""
+
+    begin_ns: int
+    end_ns: int
+    cpu_ns: int
+
+
+class PausedTimes:
+    """What each thread spent in pauses outside of its calls."""
+
+    def __init__(self, stretches: Mapping[int, Iterable[Stretch]]) -> None:
+        self._stretches = {thread: sorted(each) for thread, each in stretches.items()}
+        self._ends = {thread: [each.end_ns for each in found] for thread, found in self._stretches.items()}
+
+    def __bool__(self) -> bool:
+        return any(self._stretches.values())
+
+    def within(self, thread: int, begin_ns: int = 0, end_ns: int = NO_END_NS) -> Paused:
+        """What `thread` spent there between the two instants. In a part of a stretch, its CPU time is in proportion."""
+        wall_ns = cpu_ns = 0
+        stretches = self._stretches.get(thread, ())
+        for place in range(bisect_right(self._ends.get(thread, ()), begin_ns), len(stretches)):
+            each = stretches[place]
+            if each.begin_ns >= end_ns:
+                break
+            part_ns = min(each.end_ns, end_ns) - max(each.begin_ns, begin_ns)
+            wall_ns += part_ns
+            cpu_ns += each.cpu_ns * part_ns // (each.end_ns - each.begin_ns)
+        return Paused(wall_ns, cpu_ns)
+
+
 def paused_times(
     process: Process, pauses: Pauses, lived: Mapping[int, Lived], open_calls: Sequence[InProgress]
-) -> dict[int, Paused]:
+) -> PausedTimes:
     """How long the threads of `process`, with the lifetimes `lived`, were paused outside of their calls."""
     if not pauses:
-        return {}
+        return PausedTimes({})
     events = _events_beside(process, pauses)
     in_progress: dict[int, list[InProgress]] = defaultdict(list)
     for call in open_calls:
         in_progress[call.thread].append(call)
-    return {
-        number: _paused(pauses, _readings(process, pauses, events[number], each, in_progress[number]), each)
-        for number, each in lived.items()
-    }
+    return PausedTimes(
+        {
+            number: _stretches(pauses, _readings(process, pauses, events[number], each, in_progress[number]), each)
+            for number, each in lived.items()
+        }
+    )
 
 
-def _paused(pauses: Pauses, readings: list[Reading], lived: Lived) -> Paused:
+def _stretches(pauses: Pauses, readings: list[Reading], lived: Lived) -> Iterator[Stretch]:
     """A pause between two readings is outside of calls, unless the thread was inside one from the first reading on."""
-    wall_ns = cpu_ns = 0
     instants = [each.wall_ns for each in readings]
     for begin_ns, end_ns in pauses.overlapping(lived.start.wall_ns, lived.end.wall_ns):
         first, last = bisect_right(instants, begin_ns) - 1, bisect_left(instants, end_ns)
         for one, other in pairwise(readings[max(first, 0) : last + 1]):
-            if not one.is_inside:
-                paused_ns = min(end_ns, other.wall_ns) - max(begin_ns, one.wall_ns)
-                wall_ns += paused_ns
-                cpu_ns += max(other.cpu_ns - one.cpu_ns, 0) * paused_ns // max(other.wall_ns - one.wall_ns, 1)
-    return Paused(wall_ns, cpu_ns)
+            from_ns, until_ns = max(begin_ns, one.wall_ns), min(end_ns, other.wall_ns)
+            if not one.is_inside and until_ns > from_ns:
+                used_ns = max(other.cpu_ns - one.cpu_ns, 0)
+                yield Stretch(from_ns, until_ns, used_ns * (until_ns - from_ns) // (other.wall_ns - one.wall_ns))
 
 
 def _readings(

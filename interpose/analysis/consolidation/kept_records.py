@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, fastest_consolidator
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
-from interpose.analysis.time.lifetimes import lives_of
+from interpose.analysis.time.lifetimes import lives_of, paused_outside
 from interpose.analysis.transactions.tracking import Tracker, roles_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import consolidated
@@ -49,7 +49,7 @@ class Keeper:
         self._before = process.consolidated
         if self._before is None and process.stamp_of_consolidated():
             raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and was not changed")
-        self._tracker = Tracker({}, pauses)
+        self._tracker = Tracker({})
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(
             self._layout,
@@ -60,12 +60,12 @@ class Keeper:
             details_at_most=details_at_most,
         )
         self.blocks = Ranges(self._before[0].blocks.found if self._before else ())
-        self.follow(process)
+        self.follow(process, pauses)
 
     def follow(self, process: Process, pauses: Pauses | None = None) -> None:
         """Know the process as it is now: its intrinsics and its threads, and when recording was paused."""
         self._consolidator.know(roles_of(process))
-        self._tracker.follow(lives_of(process), pauses)
+        self._tracker.follow(lives_of(process), paused_outside(process, pauses) if pauses else None)
         if self._before:
             self._tracker.go_on_from(self._before[0].until)
 

@@ -28,6 +28,7 @@ from interpose.analysis.profile.profiled import (
     profiled,
 )
 from interpose.analysis.profile.weights import Pool, Weights, walk
+from interpose.analysis.time.lifetimes import paused_outside
 from interpose.analysis.transactions.response_times import LOGIC, Transaction, Transactions, key_of
 from interpose.analysis.transactions.spans import NotingTracker
 from interpose.experiments.format.records import SampleRecord
@@ -78,7 +79,8 @@ class _Found:
 
 def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iterator[tuple[Transaction, Weights]]:
     """The weights of the samples in each transaction of a process; those of a thread stand for its CPU time."""
-    tracker, process = NotingTracker(of.process, analysis.pauses), of.process
+    process = of.process
+    tracker = NotingTracker(process, paused_outside(process, analysis.pauses))
     follow(process, tracker)
     for spans in tracker.spans.values():
         spans.sort()

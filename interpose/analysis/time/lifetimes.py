@@ -1,19 +1,24 @@
-"""From when to when the threads of a process lived."""
+"""From when to when the threads of a process lived, and what of that they spent in pauses."""
 
 from __future__ import annotations
 
-from interpose.analysis.calls.account import latest_instant_ns
+from collections import defaultdict
+
+from interpose.analysis.calls.account import latest_instant_ns, lived_of
+from interpose.analysis.calls.in_progress import calls_in_progress
+from interpose.analysis.calls.paused import PausedTimes, paused_times
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
+from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.analysis.transactions.tracking import Life
+from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
 
 
 def lives_of(process: Process) -> dict[int, Life]:
     """The beginning and end of each thread of `process`; the last known instant if nobody saw its end."""
     end = ending(process)
-    heads = process.events.heads() if process.events else ()
-    until_ns = end.end_ns or max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])
+    until_ns = _until_ns(process)
     cpu_ns = last_cpu_ns(process, last_events(process), with_samples=end.state != "running")
     return {
         each.number: Life(
@@ -24,3 +29,28 @@ def lives_of(process: Process) -> dict[int, Life]:
         )
         for each in process.threads
     }
+
+
+def paused_outside(process: Process, pauses: Pauses) -> PausedTimes:
+    """What the threads of `process` spent in pauses outside of their calls, as in its account."""
+    if not pauses:
+        return PausedTimes({})
+    until_ns, events = _until_ns(process), last_events(process)
+    known_cpu_ns = last_cpu_ns(process, events)
+    is_running = ending(process).state == "running"
+    open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
+    ends_ns = {each.thread: each.until_ns for each in open_calls}
+    before = defaultdict(Before, before_the_ring(process))
+    lived = {
+        each.number: lived_of(
+            each, ends_ns.get(each.number, until_ns), known_cpu_ns.get(each.number, 0), before[each.number]
+        )
+        for each in process.threads
+    }
+    return paused_times(process, pauses, lived, open_calls)
+
+
+def _until_ns(process: Process) -> int:
+    """When the process ended, or the last known instant."""
+    heads = process.events.heads() if process.events else ()
+    return ending(process).end_ns or max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from interpose.analysis.calls.paused import PausedTimes
 from interpose.analysis.consolidation.consolidate import follow
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.tracking import (
@@ -22,7 +23,6 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
 )
 from interpose.experiments.format.records import Event
-from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
 
 
@@ -56,8 +56,8 @@ class Spans:
 class NotingTracker(Tracker):
     """A tracker that notes when each transaction began and ended."""
 
-    def __init__(self, process: Process, pauses: Pauses | None = None) -> None:
-        super().__init__(lives_of(process), pauses)
+    def __init__(self, process: Process, paused: PausedTimes | None = None) -> None:
+        super().__init__(lives_of(process), paused)
         self.spans: dict[int, Spans] = defaultdict(Spans)
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from interpose.analysis.calls.paused import NOT_PAUSED, PausedTimes
 from interpose.experiments.metadata.map import Intrinsic
-from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
@@ -111,9 +111,9 @@ class _Current:
 class Tracker:
     """Follows the transactions of the threads of one process."""
 
-    def __init__(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
+    def __init__(self, lives: Mapping[int, Life], paused: PausedTimes | None = None) -> None:
         self._lives = dict(lives)
-        self._pauses = pauses
+        self._paused = paused
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
@@ -129,10 +129,10 @@ class Tracker:
                 self._lives[thread] = Life(*begun, *end)
                 self._gone_on.add(thread)
 
-    def follow(self, lives: Mapping[int, Life], pauses: Pauses | None = None) -> None:
-        """Note the threads with their known ends, and the pauses, if given."""
+    def follow(self, lives: Mapping[int, Life], paused: PausedTimes | None = None) -> None:
+        """Note the threads with their known ends, and what they spent in pauses, if given."""
         self._lives = dict(lives)
-        self._pauses = pauses or self._pauses
+        self._paused = paused or self._paused
 
     def until(self) -> list[tuple[int, int, int]]:
         """Until when the transactions of each thread are known when it is finished, on both clocks."""
@@ -161,7 +161,7 @@ class Tracker:
         The caller may end such ones without asking, and then calls `go_on_between` before the next step.
         """
         current = self._current.get(thread)
-        if current is None or current.begun_by != SPAN or self._names.get(thread) or self._pauses:
+        if current is None or current.begun_by != SPAN or self._names.get(thread) or self._paused:
             return None
         return Between(current.start_ns, current.start_cpu_ns, self._cpu_left.get(thread, 0))
 
@@ -240,12 +240,12 @@ class Tracker:
         return self._closed(thread, current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
 
     def _closed(self, thread: int, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
-        paused_ns = self._pauses.within(current.start_ns, end_ns) if self._pauses else 0
-        wall_ns = max(end_ns - current.start_ns - current.echo_ns - paused_ns, current.think_wall_ns, 0)
-        used_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns + self._cpu_left.pop(thread, 0)
+        paused = self._paused.within(thread, current.start_ns, end_ns) if self._paused else NOT_PAUSED
+        wall_ns = max(end_ns - current.start_ns - current.echo_ns - paused.wall_ns, current.think_wall_ns, 0)
+        used_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns - paused.cpu_ns
+        used_ns += self._cpu_left.pop(thread, 0)
         cpu_ns = min(max(used_ns, current.think_cpu_ns, 0), wall_ns - current.think_wall_ns + current.think_cpu_ns)
-        if not paused_ns:
-            self._cpu_left[thread] = used_ns - cpu_ns
+        self._cpu_left[thread] = used_ns - cpu_ns
         thought = (current.think_wall_ns, current.think_cpu_ns)
         return Closing(name or IDLE, current.start_ns, wall_ns, cpu_ns, *thought)
 
