@@ -10,8 +10,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, found
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import Children, children_of
-from interpose.experiments.metadata.log import FILTERED, LOWERED
-from interpose.experiments.model.process import Process
+from interpose.analysis.recording.left_out import left_out
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
@@ -126,7 +125,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
     if for_processor_ns > 0:
         yield found("wait for CPU", (), time_ns=for_processor_ns)
-    if waited.unexplained_ns >= BY_CHANCE_NS and not any(_leaves_out_calls(each.process) for each in accounts):
+    if waited.unexplained_ns >= BY_CHANCE_NS and not left_out(accounts):
         unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
@@ -141,15 +140,6 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
         return finding.wall_ns + min(waited_ns, survey.unseen.in_calls_ns)
     used_ns = sum(share.program_cpu_ns for each in survey.analysis.accounts for share in each.threads.values())
     return finding.wall_ns + survey.unseen.processor_ns * finding.wall_ns // max(used_ns, finding.wall_ns)
-
-
-def _leaves_out_calls(process: Process) -> bool:
-    """Whether calls were not recorded, or not timed, because someone wanted it so."""
-    settings = process.log.settings
-    kinds, levels = settings.get("INTERPOSE_KINDS", "all").split(","), settings.get("INTERPOSE_LEVELS", "").split(",")
-    lowered = any(each.endswith(("off", "count")) for each in (*kinds, *levels))
-    asked = lowered or "all" not in kinds or settings.get("INTERPOSE_FILTER", "off") != "off"
-    return asked or any(each.kind in (FILTERED, LOWERED) for each in process.log.events)
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:

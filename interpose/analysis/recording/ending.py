@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from interpose.experiments.format.children import EXEC, Child, split_lineage
+from interpose.experiments.format.records import Overview
 from interpose.experiments.model.process import Process
 
 OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
+_MOVED = "it was renamed or removed, or the program changed its root?"
+_OUT_OF_REACH = {
+    errno.EACCES: "it changed its user?",
+    errno.EPERM: "it changed its user?",
+    errno.ENOENT: _MOVED,
+    errno.ENOTDIR: _MOVED,
+    errno.ESTALE: _MOVED,
+}
 RESERVE_REACHED = 4096  # why recording stopped; errors of the system's have lower numbers
 DETACHED = "detached"
 # Signals that ask a program to end.
@@ -101,11 +111,25 @@ def ending_of_child(child: Child) -> Ending | None:
 
 def recording_stopped(process: Process) -> str | None:
     """Why recording ended before the process did, or None."""
-    for sample in process.overview:
-        if sample.kind == OVERVIEW_STOPPED:
-            return _why_stopped(sample.status)
+    if stop := _stop(process):
+        return _why_stopped(stop.status)
     stopped = [event.why for event in process.log.events if event.kind == "stopped"]
     return (stopped[-1] or "no reason given") if stopped else None
+
+
+def stopped_in_words(process: Process) -> str | None:
+    """The same as a phrase; if the files of the experiment were out of reach, with the time and what may have been the
+    cause."""
+    why, stop = recording_stopped(process), _stop(process)
+    if why is None or stop is None or stop.status not in _OUT_OF_REACH:
+        return None if why is None else f"recording stopped, {why}"
+    after_s = max(stop.time_ns - process.log.start_ns, 0) / 1_000_000_000
+    what = "the program could not open its experiment any more"
+    return f"recording stopped {after_s:.2f} s after the start: {what} ({why}; {_OUT_OF_REACH[stop.status]})"
+
+
+def _stop(process: Process) -> Overview | None:
+    return next((sample for sample in process.overview if sample.kind == OVERVIEW_STOPPED), None)
 
 
 def _why_stopped(reason: int) -> str:

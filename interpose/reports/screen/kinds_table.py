@@ -10,6 +10,7 @@ from interpose.analysis.calls.account import Share
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
 from interpose.analysis.profile.profiled import Function
+from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.metadata.log import Log
 from interpose.kinds import CONTAINERS
 from interpose.reports.formats.short_paths import Places
@@ -107,8 +108,9 @@ def _wait_cells(screen: Screen, scale: Scale) -> Iterator[list[str]]:
     """What the program waited for outside of its calls, without the interpreter lock, which is a kind of its own."""
     waits = screen.unseen
     whole_ns = screen.profile.total.wall_ns
+    unknown = "maybe in calls that were not recorded" if left_out(screen.analysis.accounts) else "no known cause"
     told = {"wait for CPU": (waits.processor_ns, "processors busy"),
-            "unexplained": (waits.unexplained_ns, "no known cause")}  # fmt: skip
+            "unexplained": (waits.unexplained_ns, unknown)}  # fmt: skip
     for name, (ns, comment) in told.items():
         if ns >= max(_LEAST_SHARE * whole_ns, 1):
             yield [f"  {name}", "", "", "", scale.show(ns), "", comment]

@@ -12,6 +12,8 @@ from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.calls.rows import own_lines
 from interpose.analysis.profile.counts import not_read
 from interpose.analysis.recording.children import Children, children_of
+from interpose.analysis.recording.ending import recording_stopped
+from interpose.analysis.recording.left_out import kinds_left_out, left_out
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.analysis.time.run_queue import Unseen
@@ -48,7 +50,7 @@ def remarks(screen: Screen) -> Iterator[str]:
         yield from _wrapped(screen, told(screen))
     for shown in (_lines, children, _memory, _counters, calls_in_progress):  # columns
         yield from (shortened(line, screen.width) for line in shown(screen))
-    for told in (not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
+    for told in (kinds, not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
         yield from _wrapped(screen, told(screen))
 
 
@@ -145,7 +147,9 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
     if told:
         yield f" wait for CPU  {', '.join(told)}, estimated: processors were busy"
     if found.unexplained_ns >= least_ns and not in_table:
-        yield f" unexplained wait  {duration(found.unexplained_ns)}  in code: no known cause (docs/limits.md)"
+        missing = left_out(screen.analysis.accounts)
+        why = f"maybe in {'; '.join(missing)}" if missing else "no known cause (docs/limits.md)"
+        yield clean(f" unexplained wait  {duration(found.unexplained_ns)}  in code: {why}")
 
 
 def cpu_not_seen(screen: Screen) -> Iterator[str]:
@@ -155,7 +159,9 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
         functions = screen.profiled.unseen_threads()
         named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
         told = f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
-        yield clean(f" CPU of native threads  {duration(unseen_ns)}  not in the table (docs/limits.md){told}")
+        stopped = any(recording_stopped(each.process) is not None for each in screen.analysis.accounts)
+        whose, why = ("threads not recorded", "recording stopped") if stopped else ("native threads", "docs/limits.md")
+        yield clean(f" CPU of {whose}  {duration(unseen_ns)}  not in the table ({why}){told}")
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:
@@ -211,6 +217,13 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
         yield f" {_open_calls(screen, calls)}"
     if left := sum(map(len, found[_OPEN_CALLS:])):
         yield f" and {count(left, 'more call')} in progress"
+
+
+def kinds(screen: Screen) -> Iterator[str]:
+    """A line if kinds of calls were off or only counted."""
+    found = dict.fromkeys(each for account in screen.analysis.accounts for each in kinds_left_out(account.process))
+    for each in found:
+        yield clean(f" {each} (INTERPOSE_KINDS); their time is in code")
 
 
 def not_timed(screen: Screen) -> Iterator[str]:

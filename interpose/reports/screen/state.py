@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.recording.command import command_of, last_part
-from interpose.analysis.recording.ending import ASKED_TO_END, Ending, recording_stopped
+from interpose.analysis.recording.ending import ASKED_TO_END, Ending, stopped_in_words
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.model.collection import Collection
@@ -57,8 +57,8 @@ def events_lost(accounts: Iterable[ProcessAccount]) -> int:
 def what_is_missing(experiment: Experiment) -> str | None:
     """The first reason why the experiment does not tell all, or None."""
     for process in experiment.processes:
-        if why := recording_stopped(process):
-            return f"recording stopped, {clean(why)}"
+        if why := stopped_in_words(process):
+            return clean(why)
         if process.unrecorded_children:
             return f"{count(process.unrecorded_children, 'fork')} not recorded"
     page = control_of(experiment)

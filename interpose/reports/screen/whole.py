@@ -10,6 +10,7 @@ from interpose.analysis.calls.profile import by_kind
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.counts import Counted, counted_in
 from interpose.analysis.profile.memory import Memory, memories
+from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.reports.screen.remarks import libraries, not_followed, not_interposed, stacks_not_known, warnings
 from interpose.reports.screen.screen import Screen, has_findings
@@ -21,7 +22,8 @@ from interpose.reports.tables.rows import profile_table
 def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
     it grew by in each line until its peak, what was counted, the CPU time of children that are not in the rows,
-    and warnings as sentences."""
+    the wait between calls without a known cause, which calls were left out (where that wait may have been), and
+    warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
@@ -34,6 +36,8 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "memory": [_memory(each) for each in memories(screen.experiment)],
         "counters": [_counter(each) for each in counted_in(screen.experiment)],
         "children_not_followed": [vars(each) for each in unfollowed_cpu(screen.experiment)],
+        "unexplained_wait_ns": screen.unseen.unexplained_ns,
+        "not_recorded": left_out(screen.analysis.accounts),
         "warnings": list(warnings_of(screen)),
     }
 

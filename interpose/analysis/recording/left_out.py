@@ -1,0 +1,59 @@
+"""Which calls were not recorded or not timed, in words: what is between the recorded calls may have been in these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.recording.ending import recording_stopped
+from interpose.experiments.metadata.log import FILTERED, LOWERED
+from interpose.experiments.model.process import Process
+from interpose.kinds import IN_PROGRAMS, ON_REQUEST
+
+ALL, COUNT, OFF, TIME = "all", "count", "off", "time"
+_MATTERS = 100  # fewer lost events than one of so many explain nothing
+
+
+def left_out(accounts: Iterable[ProcessAccount]) -> list[str]:
+    """The calls that are missing, a phrase for each reason; none if all were recorded and timed."""
+    return list(dict.fromkeys(phrase for account in accounts for phrase in _of_process(account)))
+
+
+def _of_process(account: ProcessAccount) -> Iterator[str]:
+    process = account.process
+    if recording_stopped(process) is not None:
+        yield "calls after recording stopped"
+    elif account.dropped * _MATTERS > account.found:
+        yield "lost events"
+    yield from kinds_left_out(process)
+    settings = process.log.settings
+    if any(each.endswith((COUNT, OFF)) for each in settings.get("INTERPOSE_LEVELS", "").split(",")):
+        yield "calls at a lower level (INTERPOSE_LEVELS)"
+    if settings.get("INTERPOSE_FILTER", OFF) != OFF or any(each.kind == FILTERED for each in process.log.events):
+        yield "calls that a filter excluded"
+    if any(each.kind == LOWERED for each in process.log.events):
+        yield "calls that the budget throttled"
+
+
+def kinds_left_out(process: Process) -> Iterator[str]:
+    """A phrase for the kinds that INTERPOSE_KINDS left out, and one for those of which calls were only counted."""
+    levels = _levels(process.log.settings.get("INTERPOSE_KINDS", ALL))
+    timed = [kind for kind, level in levels.items() if level == TIME]
+    counted = [kind for kind, level in levels.items() if level == COUNT]
+    off = [kind for kind, level in levels.items() if level == OFF]
+    if off:
+        said = ", ".join(off) if len(off) <= len(levels) // 2 else f"all but {', '.join(timed + counted)}"
+        yield f"kinds that were not recorded: {said}"
+    if counted:
+        yield f"kinds that were only counted: {', '.join(counted)}"
+
+
+def _levels(text: str) -> dict[str, str]:
+    """The level of each kind that is usually recorded, as `interpose.config.levels` defines the setting."""
+    usual = [kind for kind in IN_PROGRAMS if kind not in ON_REQUEST]
+    found = dict.fromkeys(usual, OFF)
+    for word in text.split(","):
+        kind, equals, level = (part.strip() for part in word.partition("="))
+        named = usual if kind == ALL else [kind] if kind in found else []
+        found.update(dict.fromkeys(named, level if equals else TIME))
+    return found

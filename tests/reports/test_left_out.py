@@ -1,0 +1,72 @@
+"""What the first screen says of calls that were not recorded, where time may have been in these."""
+
+import json
+
+import pytest
+from shops import MS
+
+from tests.build import SECOND, START_NS, Build, event
+
+pytestmark = pytest.mark.any_python
+
+
+@pytest.fixture
+def waits(tmp_path):
+    """Makes an experiment with one call of 50 ms and 900 ms of waiting outside of it."""
+
+    def make(stopped=None, **settings):
+        build = Build(tmp_path / "work" / "t.1.er", settings=settings, call_ns=0, inside_ns=0)
+        build.events([event(0, 50 * MS, 0, intrinsic=build.intrinsic("time.sleep", "sleep"))])
+        build.thread(main=1, tid=812, recorded=1, made=1, end_ns=START_NS + SECOND, end_cpu_ns=50 * MS)
+        if stopped:
+            build.sample(kind=4, **stopped)
+        build.ended(SECOND, 150 * MS)
+        return build
+
+    return make
+
+
+def shown(interpose_here):
+    text = interpose_here("report").stdout
+    return " ".join(text.split()), json.loads(interpose_here("report", "--format", "json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("INTERPOSE_KINDS", "db", ["kinds that were not recorded: all but db"]),
+        ("INTERPOSE_KINDS", "all,file=count,db=off",
+         ["kinds that were not recorded: db", "kinds that were only counted: file"]),
+        ("INTERPOSE_FILTER", "kind=db", ["calls that a filter excluded"]),
+        ("INTERPOSE_LEVELS", "os.stat=off", ["calls at a lower level (INTERPOSE_LEVELS)"]),
+    ],
+)  # fmt: skip
+def test_an_unexplained_wait_names_the_calls_that_were_left_out(waits, interpose_here, name, value, said):
+    waits(**{name: value}).write()
+    text, whole = shown(interpose_here)
+
+    assert f"unexplained wait 900 ms in code: maybe in {'; '.join(said)}" in text
+    assert all(f" {each} (INTERPOSE_KINDS); their time is in code" in text for each in said if "kinds" in each)
+    assert (whole["not_recorded"], whole["unexplained_wait_ns"]) == (said, 900 * MS)
+    assert not whole["findings"] or "unexplained wait" not in [each["finding"] for each in whole["findings"]]
+
+
+def test_where_all_was_recorded_nothing_is_said_of_calls_that_were_left_out(waits, interpose_here):
+    waits(INTERPOSE_KINDS="all", INTERPOSE_LEVELS="time", INTERPOSE_FILTER="off").write()
+    text, whole = shown(interpose_here)
+
+    assert "in code: no known cause" in text
+    assert whole["not_recorded"] == []
+
+
+def test_a_program_that_lost_its_right_to_write_is_named_as_the_cause(waits, interpose_here):
+    waits(stopped={"time_ns": START_NS + 120 * MS, "status": 13}).write()
+    text, whole = shown(interpose_here)
+    told = "the program could not open its experiment any more (Permission denied; it changed its user?)"
+
+    assert f"incomplete: recording stopped 0.12 s after the start: {told}" in text
+    assert "unexplained wait 900 ms in code: maybe in calls after recording stopped" in text
+    assert "CPU of threads not recorded 100 ms not in the table (recording stopped)" in text
+    assert "outside all recorded calls" not in text
+    assert whole["not_recorded"] == ["calls after recording stopped"]
+    assert any("Permission denied" in each for each in whole["warnings"])
