@@ -155,3 +155,25 @@ def test_a_running_program_is_followed_until_it_ends(tmp_path):
     assert "os.write" in rest
     assert "\x1b" not in "".join(shown) + rest
     assert program.returncode == 0
+
+
+def test_a_running_program_may_be_named_by_its_process(tmp_path):
+    program = subprocess.Popen(
+        [sys.executable, str(write_program(tmp_path, RUNNING))],
+        cwd=tmp_path,
+        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        program.stdout.readline()
+        words = [sys.executable, "-m", "interpose", "top", str(program.pid), "--once", "--last", "60"]
+        top = subprocess.run(words, cwd="/", capture_output=True, text=True, timeout=60)
+    finally:
+        (tmp_path / "over").touch()
+        program.communicate(timeout=60)
+    gone = subprocess.run([*words[:4], "999999999"], cwd="/", capture_output=True, text=True, timeout=60)
+
+    assert (top.returncode, top.stderr) == (0, "")
+    assert "the last " in top.stdout
+    assert (gone.returncode, gone.stderr) == (1, "interpose: process 999999999 does not exist\n")

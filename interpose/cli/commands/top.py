@@ -6,9 +6,10 @@ import argparse
 import sys
 
 from interpose.analysis.profile.recent import last_seconds
-from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiments, refuse_sampled
+from interpose.cli.experiment_choice import note_damages, open_experiments, refuse_sampled
 from interpose.cli.following import follow
 from interpose.cli.output import only_seconds, positive, width_of, with_links
+from interpose.cli.target import experiment_of
 from interpose.errors import UsageError
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
@@ -22,7 +23,12 @@ EVERY_S, LAST_S, ROWS = 2.0, 5.0, 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_argument(parser)
+    parser.add_argument(
+        "experiment",
+        nargs="?",
+        metavar="PID|EXPERIMENT",
+        help="a process that is recorded, or an experiment (default: the newest)",
+    )
     parser.add_argument(
         "--every",
         type=only_seconds,
@@ -43,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    experiment = open_experiments([arguments.experiment] if arguments.experiment else [])
+    given = arguments.experiment
+    is_pid = given is not None and given.isascii() and given.isdigit()
+    experiment = experiment_of(given) if is_pid else open_experiments([given] if given else [])
     if isinstance(experiment, Collection):
         raise UsageError("top takes a single experiment")
     refuse_sampled(experiment)
