@@ -1080,6 +1080,7 @@ def test_it_ends_when_time_is_over_and_the_program_goes_on(tmp_path, started):
     (process,) = Experiment(str(tmp_path / "ktest.1.er")).processes
     (open_call,) = process.threads[0].open_calls
     assert process.numbered_intrinsics[open_call.intrinsic].name == "syscall.clock_nanosleep"
+    assert process.overview[-1].time_ns - process.overview[0].time_ns >= 300_000_000
 
 
 def test_several_processes_have_an_experiment_each(tmp_path, started):

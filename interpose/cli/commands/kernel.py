@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     words = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if bool(words) == bool(arguments.pids):
         raise UsageError(f"a command or -p PID is needed, and not both: {USAGE}")
-    end_ns = _end_ns(arguments.duration)
+    for_ns = _duration_ns(arguments.duration)
     in_force = settings_in_force(arguments)
     try:
         permitted = Permitted()
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         view = _view(_wanted(in_force, permitted, arguments.stacks))
     except ImportError as error:  # nothing is compiled for this Python
         raise CannotWatch(str(error)) from None
-    recording = _Recording(view, end_ns)
+    recording = _Recording(view, for_ns)
     return (
         _run_program(recording, words, in_force)
         if words
@@ -113,11 +113,11 @@ def settings_in_force(arguments: argparse.Namespace) -> Settings:
     return found
 
 
-def _end_ns(duration: str | None) -> int | None:
+def _duration_ns(duration: str | None) -> int | None:
     for_ns = None if duration is None else duration_ns(duration)
     if duration is not None and not for_ns:
         raise UsageError(f"--for {duration}: is not a duration like 30s, 10m or 1h")
-    return None if for_ns is None else time.monotonic_ns() + for_ns
+    return for_ns
 
 
 def _wanted(in_force: Settings, permitted: Permitted, has_stacks: bool) -> Wanted:
@@ -152,13 +152,14 @@ def _view(wanted: Wanted) -> KernelView:
 
 
 class _Recording:
-    """Reads perf records at intervals until the recording ends."""
+    """Reads perf records at intervals until the recording ends. Its time begins when everything is watched."""
 
     signals: frozenset[signal.Signals] = frozenset()
 
-    def __init__(self, view: KernelView, end_ns: int | None) -> None:
+    def __init__(self, view: KernelView, for_ns: int | None) -> None:
         self.view = view
-        self._end_ns = end_ns
+        self._for_ns = for_ns
+        self._end_ns: int | None = None
         self._is_closed = False
         self._has_room = False
 
@@ -167,6 +168,11 @@ class _Recording:
         """Whether the time is over, or no process is left."""
         return self.view.has_nobody or (self._end_ns is not None and time.monotonic_ns() >= self._end_ns)
 
+    def begin(self) -> None:
+        """Count the time from now on, unless it counts already."""
+        if self._for_ns is not None and self._end_ns is None:
+            self._end_ns = time.monotonic_ns() + self._for_ns
+
     def signalled(self, number: signal.Signals) -> None:
         """Ignores all signals."""
 
@@ -174,6 +180,7 @@ class _Recording:
         """Read new records; returns the seconds until the next call, or None when closed."""
         if self._is_closed:
             return None
+        self.begin()
         if not self._has_room:  # only now: the program has started, and keeps the old limit
             _raise_limit_of_files()
             self._has_room = True
@@ -224,6 +231,7 @@ def _watch_all(recording: _Recording, pids: list[int], in_force: Settings, permi
             _check(pid, permitted)
         for pid in chosen:
             made.append(_watch(recording.view, pid, in_force))
+        recording.begin()
         _look_on(recording)
     finally:
         recording.close()
