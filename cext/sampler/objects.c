@@ -207,20 +207,27 @@ static const struct mapped *part_at(const struct objects *objects, uint64_t addr
     return NULL;
 }
 
-/* The file as the process sees it; -1 if another one is there now. */
-static int open_mapped(pid_t pid, const struct mapped *part)
+/* The file at `path`; -1 if another one is there. */
+static int open_same(const char *path, const struct mapped *part)
 {
-    char path[4096 + 32];
     struct stat status;
-    bool is_file = part->path[0] == '/';
-    if (!is_file || snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, part->path) >= (int)sizeof path)
-        return -1;
     int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file >= 0 && (fstat(file, &status) || !S_ISREG(status.st_mode) || status.st_ino != part->inode)) {
         close(file);
         return -1;
     }
     return file;
+}
+
+/* The file as the process sees it or, if it changed its root since, as we do; -1 if another one is there now. */
+static int open_mapped(pid_t pid, const struct mapped *part)
+{
+    char path[4096 + 32];
+    bool is_file = part->path[0] == '/';
+    if (!is_file || snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, part->path) >= (int)sizeof path)
+        return -1;
+    int file = open_same(path, part);
+    return file >= 0 ? file : open_same(part->path, part);
 }
 
 static void name_function(pid_t pid, const struct mapped *part, uint64_t address, struct native_function *found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 from interpose.attach import remote
 from interpose.attach.apart import apart
-from interpose.attach.code import Code, code, refuse_what_others_could_change
+from interpose.attach.code import Code, code, package, refuse_what_others_could_change
 from interpose.attach.machine import this_machine
 from interpose.attach.tracee import CannotAttach, Tracee
 
@@ -27,6 +28,8 @@ def reach(pid: int, do: str, *given: Mapping[str, str], timeout_s: float) -> Rea
     """Have the program `pid` do what `interpose.capture.attached` calls so. Raises CannotAttach."""
     begun_ns = time.monotonic_ns()
     tracee = Tracee(pid)
+    if do == "begin":
+        tracee.refuse_what_has_no(os.path.join(package(), "__init__.py"))
     refuse_what_others_could_change(pid, tracee.user, tracee.group)
     run = remote.run if hasattr(sys, "remote_exec") else by_ptrace
     answer, still_ns = run(tracee, code(do, given), timeout_s)

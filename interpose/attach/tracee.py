@@ -222,7 +222,23 @@ class Tracee:
                 path = fields[5].removesuffix(" (deleted)")
                 mapped = f"/proc/{self.pid}/map_files/{int(begin, 16):x}-{int(end, 16):x}"
                 replaced = path != fields[5]
-                yield Mapped(int(begin, 16), path, mapped if replaced else f"/proc/{self.pid}/root{path}")
+                yield Mapped(int(begin, 16), path, mapped if replaced else self._readable(path, int(fields[4]), mapped))
+
+    def _readable(self, path: str, inode: int, mapped: str) -> str:
+        """A path by which we can read the file that the kernel names `path`: as the program sees it or, if it has a
+        root of its own, as we do. Which of them it is, the inode tells, but not on every file system."""
+        seen = f"/proc/{self.pid}/root{path}"
+        for each in (seen, path):
+            if _inode(each) == inode:
+                return each
+        return seen if _inode(seen) else mapped
+
+    def refuse_what_has_no(self, path: str) -> None:
+        """Raises CannotAttach if the file `path` is not there for the program, which has a root of its own."""
+        if _inode(path) and not _inode(f"/proc/{self.pid}/root{path}"):
+            self.refuse_what_has_ended()
+            root = _target(f"/proc/{self.pid}/root").rstrip("/") or "another one"
+            raise CannotAttach(f"{self.pid}: its root is {root}, and interpose is not there: no {path}")
 
     def _read_maps(self) -> list[str]:
         try:
@@ -255,10 +271,7 @@ class Tracee:
         raise CannotAttach(f"process {self.pid} is not a Python process: it has no symbols of an interpreter")
 
     def _executable(self) -> str:
-        try:
-            return os.readlink(f"/proc/{self.pid}/exe").removesuffix(" (deleted)")
-        except OSError:
-            return ""
+        return _target(f"/proc/{self.pid}/exe").removesuffix(" (deleted)")
 
     def _refuse_32_bits(self, mapped: Mapped) -> None:
         try:
@@ -302,6 +315,20 @@ def _read_status(what: str) -> dict[str, str]:
     with open(f"/proc/{what}/status", encoding="utf-8", errors="replace") as file:
         fields = [line.rstrip("\n").partition(":\t") for line in file]
     return {name: value.strip() for name, _, value in fields}
+
+
+def _inode(path: str) -> int:
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
 
 
 def _name_of(pid: str) -> str:

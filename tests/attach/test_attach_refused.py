@@ -138,6 +138,22 @@ ctypes.CDLL(None).pthread_exit(None)
             Tracee(process.pid)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root directory")
+def test_one_in_a_root_without_interpose_is_told_that_in_a_line(tmp_path, interpose):
+    program = "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); print(flush=True); sys.stdin.read()"
+    act = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        program.stdout.readline()
+        addresses = Tracee(program.pid).addresses(["Py_Initialize"])
+        done = interpose("attach", str(program.pid))
+        program.communicate()
+
+    assert addresses["Py_Initialize"].offset > 0
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"interpose: {program.pid}: its root is {tmp_path}, and interpose is not there: no /")
+    assert done.stderr.count("\n") == 1
+
+
 def test_one_that_becomes_another_program_meanwhile_is_told_in_a_line():
     act = [sys.executable, "-c", "import os; print(flush=True); os.read(0, 1); os.execv('/bin/cat', ['cat'])"]
     with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
