@@ -65,10 +65,9 @@ int file_write(const char *directory, const char *name, const struct iovec *piec
         snprintf(anew, sizeof anew, "%s/%s.new", directory, name) >= PATH_BYTES)
         return ENAMETOOLONG;
     int failed = write_anew(anew, pieces, count, more);
-    if (!failed && rename(anew, path) == 0)
-        return 0;
-    failed = failed ? failed : errno;
-    unlink(anew);
+    failed = failed ? failed : file_rename(anew, path);
+    if (failed)
+        unlink(anew);
     return failed;
 }
 

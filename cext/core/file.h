@@ -1,6 +1,6 @@
 /* The files of an experiment as the recorder writes them: real space first, then a mapping, and no descriptor kept.
    A file grows by fallocate(2), never sparse: a write into a hole on a full disk would be a SIGBUS in somebody else's
-   program. It is opened by its path each time, because the program may close any descriptor it finds. */
+   program. It is opened by its path each time (core/moved.h), because the program may close any descriptor it finds. */
 #pragma once
 
 #include <stdint.h>

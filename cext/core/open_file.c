@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/fields.h"
+#include "core/moved.h"
 #include "core/reserve.h"
 
 static mode_t file_mode = 0600, directory_mode = 0700;
@@ -38,9 +39,26 @@ static int open_again(const char *path, int flags)
     return opened;
 }
 
+static __attribute__((noinline)) int open_moved(const char *path, int flags)
+{
+    char room[PATH_BYTES];
+    return open_again(moved_path(path, room), flags);
+}
+
+/* Tried again where the experiment is now, if a directory above it was renamed. */
 int file_open(const char *path, int flags)
 {
-    return lifted(open_again(path, flags | O_CLOEXEC | O_NOFOLLOW));
+    flags |= O_CLOEXEC | O_NOFOLLOW;
+    int opened = moved_any() ? open_moved(path, flags) : open_again(path, flags);
+    if (opened < 0 && (errno == ENOENT || errno == ENOTDIR) && moved_find())
+        opened = open_moved(path, flags);
+    return lifted(opened);
+}
+
+int file_rename(const char *from, const char *to)
+{
+    char rooms[2][PATH_BYTES];
+    return rename(moved_path(from, rooms[0]), moved_path(to, rooms[1])) ? errno : 0;
 }
 
 int file_open_to_read(const char *path)
@@ -83,7 +101,9 @@ bool file_read(const char *path, char *text, size_t bytes)
 
 int directory_create(const char *path)
 {
-    return mkdir(path, 0700) || chmod(path, directory_mode) ? errno : 0;
+    char room[PATH_BYTES];
+    const char *now = moved_path(path, room);
+    return mkdir(now, 0700) || chmod(now, directory_mode) ? errno : 0;
 }
 
 int directory_may_grow(const char *path)

@@ -36,6 +36,9 @@ VISIBLE int file_open_to_read(const char *path);
 VISIBLE int file_open(const char *path, int flags);
 VISIBLE int file_open_in(char path[PATH_BYTES], const char *directory, const char *name, int flags);
 
+/* Give a file of ours another name. 0 or the error number. */
+int file_rename(const char *from, const char *to);
+
 /* Make it readable for its owner alone, or for the group as well, whatever the umask. -1 with errno set. */
 int file_give_mode(int opened);
 

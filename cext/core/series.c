@@ -14,10 +14,10 @@ static int give_name(struct grown_file *file, const char *directory, const char 
     char path[PATH_BYTES];
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES)
         return ENAMETOOLONG;
-    if (rename(file->path, path))
-        return errno;
-    memcpy(file->path, path, sizeof path);
-    return 0;
+    int failed = file_rename(file->path, path);
+    if (!failed)
+        memcpy(file->path, path, sizeof path);
+    return failed;
 }
 
 int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)

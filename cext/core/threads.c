@@ -10,6 +10,7 @@
 
 #include "core/exclusive.h"
 #include "core/fork.h"
+#include "core/moved.h"
 #include "core/own_thread.h"
 #include "core/recorder.h"
 #include "core/session.h"
@@ -277,6 +278,8 @@ int threads_create(const char *directory)
 {
     int failed = series_create(&threads.records, directory, &data_types[DATA_THREADS], 1);
     threads.records.keep_windows = true;
+    if (!failed)
+        moved_watch(threads.records.file.path, threads.records.head);
     return failed;
 }
 
