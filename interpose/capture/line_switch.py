@@ -14,9 +14,9 @@ class Lines:
         self._how = (wanted.lines_depth, wanted.lines_system)
 
     def __call__(self, on, to):
-        with self._unrecorded():  # an import of ours
+        with self._unrecorded():  # an import of ours, and calibration
             from interpose.timing import lines
 
-        if on and not lines.is_prepared():
-            lines.begin(self._choices, *self._how)
+            if on and not lines.is_prepared():
+                lines.begin(self._choices, *self._how)
         return lines.trace(on, os.fsencode(to))

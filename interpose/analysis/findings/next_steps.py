@@ -19,13 +19,14 @@ HOT_SHARE = 0.1
 INNER_SHARE = 0.25
 # Imports with this part of it are named instead of the functions that execute them.
 IMPORTS_SHARE = 0.5
+# The unit of a program whose lines were traced, which makes them slower.
+LINES = "line"
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
     """A program whose CPU time between its calls is much of the time: the functions that have most of it or, if none is
-    known or none stands out, the program."""
-    if any("lines" in each.process.log.settings.get("INTERPOSE", "").split(",") for each in survey.analysis.accounts):
-        return
+    known, none stands out, or its lines were traced, the program."""
+    has_lines = any("lines" in each.process.log.recorded for each in survey.analysis.accounts)
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
@@ -35,8 +36,9 @@ def computing(survey: Survey) -> Iterator[Finding]:
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
         matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
-            functions = list(_hot_functions(survey, HOT_SHARE * cpu_ns))
-            known = {"is_sampled": bool(survey.profiled.processes), "is_python": program not in others}
+            functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))
+            is_sampled = bool(survey.profiled.processes) and not has_lines
+            known = {"is_sampled": is_sampled, "is_python": program not in others, "unit": LINES if has_lines else ""}
             yield from functions or [found("computing", (), time_ns=cpu_ns, about=program, **known)]
 
 

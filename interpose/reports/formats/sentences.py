@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.statements import is_redis, is_sql
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
 from interpose.experiments.model.stacks import Site
@@ -53,6 +54,7 @@ _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's e
 _REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
 _REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
+_LINES_ADVICE = "See what each line takes without it: interpose lines."
 _IMPORTS_ADVICE = "See each: record with --kinds all,import (docs/how-to/slow-start.md)."
 _HOT_ADVICE = "See its lines: interpose report --by line."
 _NATIVE_ADVICE = "See its lines with a profiler of native code, such as perf annotate."
@@ -68,7 +70,7 @@ _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as
 
 _OTHER_ADVICE = (
     *(_SQL_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
-    *(_SEE_CALLS, _IMPORTS_ADVICE, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
+    *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE, _NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
@@ -78,6 +80,8 @@ def advice_for(finding: Finding) -> str:
     """What to do about a finding, in a sentence."""
     if finding.about == INTERPRETER_LOCK or _is_of_interpreter(finding):
         return _LOCK_ADVICE
+    if finding.rule == "computing" and finding.unit == LINES:
+        return _LINES_ADVICE
     if finding.rule == "computing" and finding.inner and not finding.inner.site:
         return _IMPORTS_ADVICE
     if finding.rule == "computing" and finding.site:
@@ -356,7 +360,8 @@ def _computing(words: Sentences, finding: Finding) -> str:
     if finding.site:
         what, called = _what_computes(words, finding), _called(words, finding)
         return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
-    return f"{words.path(finding.about)} computes: CPU time between recorded calls ({words.took(finding)})."
+    traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
+    return f"{words.path(finding.about)} computes: CPU time between recorded calls{traced} ({words.took(finding)})."
 
 
 def _what_computes(words: Sentences, finding: Finding) -> str:

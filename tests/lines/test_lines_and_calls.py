@@ -1,0 +1,26 @@
+"""Lines and calls recorded at once: the report says what tracing lines does to its figures."""
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.reports.formats.sentences import Sentences, advice_for
+
+BOTH = {"INTERPOSE": "calls,lines"}
+
+
+def test_the_calibration_of_lines_is_overhead(traced):
+    done = traced("pass", **BOTH)
+    rows = {row.kind: row.sums for row in profile(Analysis(done.experiment), "kind").rows}
+
+    assert rows["code"].self_cpu_ns < rows["overhead"].self_cpu_ns
+
+
+def test_a_program_whose_lines_were_traced_is_told_to_compute_with_the_cost_of_that(traced):
+    done = traced("total = 0\nfor number in range(300_000):\n    total += number\n", **BOTH)
+    survey = Survey(Analysis(done.experiment))
+    (computing,) = [each for each in found_in(survey) if each.rule == "computing"]
+    words = Sentences([computing], str(done.directory), survey.matters_ns)
+
+    assert "CPU time between recorded calls, with the cost of tracing its lines" in words.of(computing)
+    assert advice_for(computing) == "See what each line takes without it: interpose lines."
