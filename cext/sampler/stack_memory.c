@@ -16,14 +16,14 @@ static uint64_t of_state(const struct stack_memory *memory, const struct interpr
 }
 
 /* Where frames of the thread are by its state, which was read just now. If the beginning of their memory is farther away than
-   can be read, it is left out. */
+   can be read, it is left out. Until the kernel has unmapped a chunk, the thread still notes the end of that one. */
 static struct stack_place place_of(const struct stack_memory *memory, const struct interpreter_layout *layout)
 {
     struct stack_place place = {.chunk = of_state(memory, layout, layout->thread_chunk)};
     uint64_t top = of_state(memory, layout, layout->thread_top), limit = of_state(memory, layout, layout->thread_limit);
-    if (!place.chunk || top < place.chunk || limit < top)
+    if (!place.chunk || top < place.chunk)
         return place;
-    place.end = limit - top < MORE_BYTES ? limit : top + MORE_BYTES;
+    place.end = limit < top ? top : limit - top < MORE_BYTES ? limit : top + MORE_BYTES;
     place.begin = place.end - place.chunk > CHUNK_BYTES_AT_MOST ? place.end - CHUNK_BYTES_AT_MOST : place.chunk;
     return place;
 }
@@ -104,9 +104,10 @@ static bool read_at_once(pid_t pid, const struct interpreter_layout *layout, uin
     return read >= needed;
 }
 
+/* False also if it was not known where the frames are, and now it is. */
 static bool is_there(const struct stack_place *known, const struct stack_place *now, uint64_t top)
 {
-    bool has_top = known->begin == known->end || (known->begin <= top && top <= known->end);
+    bool has_top = now->begin == now->end ? known->begin == known->end : known->begin <= top && top <= known->end;
     return known->chunk == now->chunk && has_top;
 }
 
