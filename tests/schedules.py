@@ -10,7 +10,7 @@ from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
 
 MS = 1_000_000
-RUNS, WAITS, READY = 1, 2, 3
+RUNS, WAITS, READY, RECORDS = 1, 2, 3, 4
 
 
 @dataclass

@@ -370,7 +370,7 @@
     X(uint32_t, tid,          "the kernel's number of the thread") \
     X(uint32_t, thread,       "a number in threads, or 0 if it had not recorded anything yet") \
     X(uint32_t, samples,      "number of samples") \
-    X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was ready to run, without a processor") \
+    X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was ready to run, without a processor; 4 not waiting, it was recording: a call was about to begin") \
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "its intrinsic, a number in map.xml, or 0") \
     X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 if it ran none, 4294967295 if it could not be " \
@@ -473,7 +473,7 @@ enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, if not because of a system error, which has a lower number. */
 enum { RESERVE_REACHED = 4096 };
-enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY };
+enum sample_state { SAMPLE_RUNS = 1, SAMPLE_WAITS, SAMPLE_READY, SAMPLE_RECORDS };
 #define STACK_NOT_READ UINT32_MAX
 enum count_kind { COUNT_WHOLE = 1, COUNT_IN_USER_MODE, COUNT_FAILED };
 enum overview_kind { OVERVIEW_BEGIN = 1, OVERVIEW_SAMPLE, OVERVIEW_END, OVERVIEW_STOPPED };

@@ -55,6 +55,7 @@ struct call_in_progress call_of(struct sampled_process *process, struct sampled_
     found.greenlet = record.fields.greenlet;
     uint32_t depth = record.fields.depth < OPEN_CALLS ? record.fields.depth : OPEN_CALLS;
     found.lock_wait = lock_wait_of(&record, depth);
+    found.begins = depth < OPEN_CALLS && record.open[depth].call; /* in the table, and not counted yet (core/spans.h) */
     for (; depth > 0; depth--)
         if (record.open[depth - 1].call) { /* with greenlets, one that has ended may be among others */
             found.call = record.open[depth - 1].call;

@@ -7,6 +7,7 @@ struct call_in_progress {
     uint32_t call, intrinsic; /* 0: it is in none */
     uint32_t greenlet;        /* not 0: it runs one */
     uint32_t lock_wait;       /* the wait for the interpreter lock that it is in, or 0 */
+    bool begins;              /* the recorder begins the next call, and reads the clocks for it */
 };
 
 /* Also finds the number of the thread's record, where that is not known yet. */

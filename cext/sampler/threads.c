@@ -169,6 +169,8 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
     sample->state = state_of(process, thread, sample);
     if (sample->state == SAMPLE_WAITS && !is_same && ran_until_now(process, thread, mark))
         sample->state = SAMPLE_RUNS;
+    if (sample->state != SAMPLE_WAITS && call.begins)
+        sample->state = SAMPLE_RECORDS;
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
@@ -240,9 +242,10 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     if (!has_waited)
         thread_counts_add(process, thread, taken.counts);
     thread->schedule = schedule;
-    if (sample->state == SAMPLE_WAITS || !native_code_is_same(&thread->asked, mark))
+    bool runs_code = sample->state == SAMPLE_RUNS || sample->state == SAMPLE_READY;
+    if (!runs_code || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (sample->state == SAMPLE_WAITS || !native_code_ask(process, thread, mark, &taken))
+    if (!runs_code || !native_code_ask(process, thread, mark, &taken))
         keep_sample(process, thread, &taken);
 }
 

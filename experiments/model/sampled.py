@@ -22,7 +22,7 @@ from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 MEMORY, COUNTS = "sampled_memory", "sampled_counts"
-RUNS, WAITS, READY = 1, 2, 3  # states of a sample: READY had no processor
+RUNS, WAITS, READY, RECORDS = 1, 2, 3, 4  # states of a sample: READY had no processor, RECORDS began a recorded call
 COUNTED, COUNTED_IN_USER_MODE, NOT_COUNTED = 1, 2, 3  # kinds of what was counted
 NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
 ERRORS = 4096  # numbers of errors are below

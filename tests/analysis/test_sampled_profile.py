@@ -13,7 +13,7 @@ from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build, event
-from tests.schedules import KINDS, MS, READY, RUNS, WAITS, Schedule, put_thread
+from tests.schedules import KINDS, MS, READY, RECORDS, RUNS, WAITS, Schedule, put_thread
 
 pytestmark = pytest.mark.any_python
 
@@ -179,6 +179,25 @@ def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_
 
     assert {name: round(share_of(found, name), 2) for name in found} == {"parse": 0.68, "save": 0.30, "rare": 0.02}
     assert found["parse"].code.margin_ns < 0.15 * found["parse"].code.cpu_ns
+
+
+def test_a_sample_in_the_recorders_own_code_leaves_its_cpu_time_to_the_next_one(tmp_path):
+    """Each of two functions runs for 20 ms; as the call in between begins, the thread loses its processor."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stacks = {name: build.sampled_stack(("app.py", 2, name)) for name in ("parse", "save", "loop")}
+    for number in range(1, 241):
+        name = ("parse", "loop", "save", "loop")[number % 4]
+        state = RECORDS if name == "loop" else RUNS
+        delay_ns, cpu_ns = (number + 1) // 2 * 10 * MS, number * 10 * MS
+        now_ns = START_NS + delay_ns + cpu_ns
+        build.thread_sample(now_ns, cpu_ns=cpu_ns, run_delay_ns=delay_ns, state=state, stack=stacks[name])
+    build.thread(end_ns=START_NS + 3600 * MS, end_cpu_ns=2400 * MS, tid=1, main=1)
+    build.ended(3600 * MS, 2400 * MS)
+
+    found = by_function(analysis_of(build))
+
+    assert {name: round(share_of(found, name), 1) for name in ("parse", "save")} == {"parse": 0.5, "save": 0.5}
+    assert sum(row.code.processor_ns for row in found.values()) == pytest.approx(1200 * MS, rel=0.02)
 
 
 def test_a_thread_woken_in_a_lock_that_has_no_processor_yet_takes_no_cpu_time_from_code(tmp_path):

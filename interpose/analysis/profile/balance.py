@@ -86,7 +86,7 @@ class Spent:
         was sampled, little is unexplained."""
         waited_ns = self.waited_ns
         if ready:
-            self.processor_ns = min(delay_ns * sum(weights.ready.values()) // ready, waited_ns)
+            self.processor_ns = min(delay_ns * (sum(weights.ready.values()) + weights.recording) // ready, waited_ns)
         if samples := weights.samples:
             share = sum(weights.waited.values()) / samples
             off = margin(share, samples)

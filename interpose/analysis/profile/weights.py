@@ -9,6 +9,9 @@ as one that always computes, and after lost samples the next one represents more
 Elsewhere, a thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without
 an idle processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it
 looks at.
+
+A thread that loses its processor to another thread often does so where the recorder asks for its CPU time, as a call
+begins. That is not the program's code, and says nothing about where the CPU time was used: the time is carried on.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.experiments.format.records import SampleRecord
-from interpose.experiments.model.sampled import NOT_READ, READY, RUNS, WAITS, Sampled
+from interpose.experiments.model.sampled import NOT_READ, READY, RECORDS, RUNS, WAITS, Sampled
 
 OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
@@ -41,13 +44,14 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 class Weights:
     """The samples of one pool by place: those that ran, those that waited, and those that were ready to run. `cpu_ns`
     is the weight of those that ran or were ready, in nanoseconds of CPU time, and `squares` the sum of the squared
-    weights of single samples."""
+    weights of single samples. `recording` counts those that were ready in the recorder's code."""
 
     cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     waited: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     ready: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     squares: float = 0.0
+    recording: int = 0
 
     def add(self, place: Place, samples: int, cpu_ns: float) -> None:
         """Add the weight of samples of a thread that ran or was ready to."""
@@ -63,16 +67,20 @@ class Weights:
         for mine, given in ((self.ran, other.ran), (self.waited, other.waited), (self.ready, other.ready)):
             for place, samples in given.items():
                 mine[place] += samples
+        self.recording += other.recording
         self.squares += (sum(other.ran.values()) if is_counted else other.squares) * factor**2
 
-    def of(self, state: int) -> dict[Place, int]:
-        """The samples in a state."""
-        return {RUNS: self.ran, WAITS: self.waited, READY: self.ready}[state]
+    def count(self, state: int, place: Place, samples: int) -> None:
+        """Add samples in a state."""
+        if state == RECORDS:
+            self.recording += samples
+        else:
+            {RUNS: self.ran, WAITS: self.waited, READY: self.ready}[state][place] += samples
 
     @property
     def samples(self) -> int:
         """All of them."""
-        return sum(sum(each.values()) for each in (self.ran, self.waited, self.ready))
+        return self.recording + sum(sum(each.values()) for each in (self.ran, self.waited, self.ready))
 
     @property
     def effective(self) -> float:
@@ -131,7 +139,7 @@ def walk(
     threads: dict[int, _Thread] = {}
     unplaced: dict[int, int] = {}
     for sample in sampled.samples():
-        if sample.state not in (RUNS, WAITS, READY):
+        if sample.state not in (RUNS, WAITS, READY, RECORDS):
             continue
         if sample.thread not in started_cpu_ns:
             _put_aside(made, unplaced, sample)
@@ -140,7 +148,7 @@ def walk(
         if thread is None:
             started_ns = started_cpu_ns[sample.thread]
             thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
-        only_waits = sample.state == WAITS or sample.intrinsic in waits
+        only_waits = sample.state in (WAITS, RECORDS) or sample.intrinsic in waits
         _take(made, thread, sample, put_into if is_code(sample, containers) else None, only_waits)
     for thread in threads.values():
         _open(thread)
@@ -164,9 +172,9 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     made.torn += samples if sample.stack == NOT_READ else 0
     key = pool_of(sample) if pool_of else None
     pool = made.pools[key] if key is not None else None
-    thread.ready += samples if sample.state == READY else 0
+    thread.ready += samples if sample.state in (READY, RECORDS) else 0
     if pool is not None:
-        pool.of(sample.state)[place] += samples
+        pool.count(sample.state, place, samples)
     if only_waits:
         return
     carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)

@@ -14,7 +14,7 @@ from interpose.analysis.profile.profiled import numbers_of
 from interpose.analysis.profile.weights import is_code
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import READY, RUNS, WAITS, Sampled
+from interpose.experiments.model.sampled import READY, RECORDS, RUNS, WAITS, Sampled
 from interpose.kinds import CONTAINERS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _states(sample: SampleRecord, begin_ns: int, cpu_ns: int) -> Iterator[tuple[
         yield RUNNING, sample.last_ns
     elif sample.state == WAITS:
         yield UNEXPLAINED, sample.last_ns
-    elif sample.state == READY:
+    elif sample.state in (READY, RECORDS):
         yield RUNNING, min(begin_ns + max(cpu_ns, 0), sample.last_ns)
         yield PROCESSOR, sample.last_ns
 

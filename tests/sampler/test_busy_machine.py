@@ -1,0 +1,60 @@
+"""Other programs want the processors as well: a thread often loses its own where the recorder asks for its CPU time.
+That is not code of the program."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.profiled import innermost, profiled
+from tests.sampler.chance import samples_that_count
+
+# The program says what it takes in all, and what the same calls take without the work.
+PROGRAM = """
+import json, os, time
+
+def work():
+    s = 0
+    for i in range(3000): s += i * i
+    return s
+
+def with_calls():
+    for i in range(4000):
+        work()
+        os.stat("/")
+
+began = time.thread_time()
+with_calls()
+whole = time.thread_time() - began
+began = time.thread_time()
+for i in range(4000): os.stat("/")
+print(json.dumps({"whole": whole, "calls": time.thread_time() - began}))
+"""
+BUSY = "while True: pass"
+
+
+@pytest.fixture
+def busy_machine():
+    """On each processor that this process may use, one other program and more computes all the time."""
+    others = [subprocess.Popen([sys.executable, "-S", "-c", BUSY]) for _ in range(len(os.sched_getaffinity(0)) + 1)]
+    yield
+    for each in others:
+        each.kill()
+        each.wait()
+
+
+@pytest.mark.alone
+@pytest.mark.usefixtures("busy_machine")
+def test_where_a_thread_loses_its_processor_as_a_call_begins_it_used_no_time(record):
+    spent, experiment = record(PROGRAM, "--profile", "250")
+    if samples_that_count(experiment.founder) < 50:
+        pytest.skip("the machine is too busy: the program was seen to run too rarely")
+
+    code = profiled(Analysis(experiment)).code(lambda frames: innermost(frames).function)
+    cpu_ns = {name: code[name].cpu_ns if name in code else 0 for name in ("work", "with_calls", "[vdso]")}
+
+    share = 100 * cpu_ns["with_calls"] / (cpu_ns["with_calls"] + cpu_ns["work"])
+    assert cpu_ns["[vdso]"] == 0
+    assert share == pytest.approx(100 * spent["calls"] / spent["whole"], abs=15)
