@@ -42,7 +42,7 @@ PLAIN_FILES = {LIBRARY: LIBRARY_FILE, STARTER: os.path.join("interpose", "cext",
 # The part without Python: it may run on any thread, and is one library for each process.
 PLAIN_SOURCES = [
     *sorted(glob("cext/core/*.c")),
-    *(f"cext/lines/{name}.c" for name in ("lines", "line_stretches", "line_tables", "line_threads")),
+    *(f"cext/lines/{name}.c" for name in ("lines", "line_speed", "line_stretches", "line_tables", "line_threads")),
     *sorted(glob("cext/heap/heap*.c")),
     "cext/coverage/coverage.c",
 ]

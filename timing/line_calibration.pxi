@@ -67,6 +67,7 @@ cdef tuple measure_events(list functions):
         if not add_charged(charged):
             return None
         add_bare(bare)
+        speed_calibrate()
     taken = [min(times) for times in charged.values()]
     return taken, [all - min(times) for all, times in zip(taken, bare.values())]
 
@@ -150,6 +151,7 @@ cdef bint calibrate() except False:
     cdef line_teller teller = recorder_state.tell_line
     memset(&line_state.costs, 0, sizeof(line_state.costs))
     recorder_state.tell_line = NULL
+    line_state.speed_ticks = 0
     choose_own_code(&traced_codes.choice)
     choose(&traced_codes.choice, CALIBRATED.encode(), b"*")
     lines_rehearse(True)

@@ -20,6 +20,7 @@ cdef extern from "lines/line_events.h":
     struct c_lines "lines":
         uint32_t on
         line_costs costs
+        uint64_t speed_ticks
     c_lines line_state "lines"
     struct thread_state "_ts":
         pass
@@ -30,6 +31,7 @@ cdef extern from "lines/line_events.h":
     void lines_off(uint32_t)
     void lines_rehearse(bint)
     void forget_plans()
+    void speed_calibrate()
     void count_ticks(PyObject *, int64_t *, int64_t *)
     void uncount_line(thread_state *)
     enum:

@@ -261,8 +261,9 @@
     X(uint64_t, children_system_ns, "time in the kernel of children waited for in that time") \
     X(uint64_t, beyond,             "calls that were nested too deep to be recorded") \
     X(uint64_t, left_out,           "functions without room") \
-    X(uint64_t, event_ticks,        "calibrated time that the interpreter takes at each line; subtracted from the lines' times") \
-    X(uint64_t, call_ticks,         "additional time for a call with its end") \
+    X(uint64_t, speeds_ticks,       "what a fixed computation took in all, now and then while lines were traced") \
+    X(uint32_t, speeds,             "how often that was done") \
+    X(uint32_t, speed_ticks,        "what it took when the costs of events were calibrated") \
     X(uint32_t, target,             "the requested global to store it in, a number in strings, or 0") \
     X(uint32_t, depth,              "greatest depth of recorded calls") \
     X(uint32_t, stretches,          "how often it was switched on") \

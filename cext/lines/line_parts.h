@@ -32,6 +32,11 @@ struct line_trace *stretch_record(void);
 /* How long a tick was until now. */
 void stretch_note_ticks(struct line_trace *record);
 
+/* --- line_speed.c */
+
+/* Once in a while, see how fast the processor is: it takes some microseconds. */
+void speed_look(struct line_trace *record, uint64_t now_ns);
+
 static inline uint64_t timeval_ns(struct timeval time)
 {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;

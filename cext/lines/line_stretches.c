@@ -72,8 +72,7 @@ static uint32_t add_trace(uint32_t target)
     record->target = target;
     record->depth = lines.depth;
     record->system = lines.system;
-    record->event_ticks = (uint64_t)lines.costs.line;
-    record->call_ticks = (uint64_t)lines.costs.call;
+    record->speed_ticks = (uint32_t)lines.speed_ticks;
     record->start_ticks = record->last_ticks = ticks_now();
     record->last_ns = clock_ns(CLOCK_MONOTONIC);
     __atomic_store_n(&record->start_ns, record->last_ns, __ATOMIC_RELEASE);

@@ -64,8 +64,10 @@ static void charge_until(struct line_thread *thread, uint64_t now, int64_t cost)
     if (lines.system)
         charge_system(thread);
     note_whole(thread, thread->sync_ticks);
-    if (stretch_record())
+    if (stretch_record()) {
         stretch_note_ticks(stretch_record());
+        speed_look(stretch_record(), thread->sync_wall_ns);
+    }
 }
 
 void lines_settle(struct line_thread *thread, uint64_t now, int64_t cost)

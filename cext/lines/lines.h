@@ -127,6 +127,7 @@ struct lines {
     struct line_costs costs;
     uint64_t sync_ticks;  /* after so many the clock is asked again */
     double ticks_in_ns;
+    uint64_t speed_ticks, speed_ns; /* of the processor, as calibrated, and when it was looked at last (line_speed.c) */
 };
 
 VISIBLE extern struct lines lines;
@@ -136,6 +137,9 @@ struct line_shape {
     uint32_t kind, file, function, module, first_line, own;
     uint32_t spots, loops;
 };
+
+/* While the costs of events are calibrated: note how fast the processor is then. The fastest counts. */
+VISIBLE void speed_calibrate(void);
 
 /* Choose the clock, and how deep calls are recorded. */
 VISIBLE void lines_prepare(uint32_t depth, bool system);

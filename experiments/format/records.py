@@ -221,8 +221,9 @@ class TraceRecord(NamedTuple):
     children_system_ns: int
     beyond: int
     left_out: int
-    event_ticks: int
-    call_ticks: int
+    speeds_ticks: int
+    speeds: int
+    speed_ticks: int
     target: int
     depth: int
     stretches: int

@@ -767,6 +767,38 @@ def calibrated_times(times):
     return read
 
 
+def calibrated_when_the_processor_was(faster):
+    """How stretches are read as if the processor had been so many times as fast during calibration as later."""
+    read_as_if_cheaper = calibrated_times(1 / faster)
+
+    def read(process):
+        stretches = read_as_if_cheaper(process)
+        for stretch in stretches:
+            assert stretch.record.speeds > 0 < stretch.record.speed_ticks
+            speeds_ticks = faster * stretch.record.speed_ticks * 10
+            stretch.record = stretch.record._replace(speeds=10, speeds_ticks=speeds_ticks)
+        return stretches
+
+    return read
+
+
+@pytest.mark.parametrize(("faster", "is_said"), [(2, True), (1.5, True), (0.5, True), (1.1, False)])
+def test_events_cost_more_on_a_processor_that_has_become_slower(traced, monkeypatch, faster, is_said):
+    done = traced(CALIBRATED, INTERPOSE="lines")
+    took = {}
+    for times in 1, faster:
+        monkeypatch.setattr(line_rows, "read_stretches", calibrated_when_the_processor_was(times))
+        trace = line_trace(done.experiment)
+        took[times] = {each.place.function: each.figures.self_cpu_ns for each in trace.functions}
+
+    assert took[faster] == pytest.approx(took[1], rel=0.01)
+    assert trace.slow_percent == round(100 * faster)
+    assert [note for note in trace.notes if "during calibration" in note] == [
+        f"the same work took {trace.slow_percent} % of the time that it took during calibration (a busy machine?):"
+        " the costs of events are scaled by that"
+    ] * is_said
+
+
 def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monkeypatch):
     done = traced(CALIBRATED, INTERPOSE="lines")
     shares, held = [], {}

@@ -1,7 +1,10 @@
-"""Whether what line trace took off for events, as calibrated, can be: no line takes less than nothing.
+"""What of the calibrated costs of events is taken off lines.
 
-Calibration measures short times. Other programs may slow it, and then it takes off too much. What each line took with
-its events is known, and is the bound.
+Events cost more where the processor is slower than during calibration: another program shares its core, or its
+frequency is lower. Line trace repeats a fixed computation now and then; by that, costs are scaled.
+
+Calibration measures short times. Other programs may slow it, and then it takes off too much. No line takes less than
+nothing: what each line took with its events is known, and is the bound.
 """
 
 from __future__ import annotations
@@ -15,11 +18,22 @@ LEAST_SHARE = 0.05
 # Of all time, how much lines may be below that: an event takes a few nanoseconds more or less than is calibrated.
 BELOW_SHARE = 0.1
 _STEPS = 20
+_LOOKS_AT_LEAST = 5
+_ALIKE = 0.05  # on an idle machine, the computation takes so much more or less
 
 
-def held_share(stretches: Sequence[Stretch]) -> float:
-    """The share of the subtracted event cost that is plausible: 1, or the largest with which hardly any time is too
-    low."""
+def slowness(stretches: Sequence[Stretch]) -> float:
+    """How many times as long as during calibration the processor took for the same, on average; 1 if it is unknown."""
+    calibrated = sum(each.record.speeds * each.record.speed_ticks for each in stretches)
+    if not calibrated or sum(each.record.speeds for each in stretches) < _LOOKS_AT_LEAST:
+        return 1.0
+    found = sum(each.record.speeds_ticks for each in stretches) / calibrated
+    return found if abs(found - 1) > _ALIKE else 1.0
+
+
+def held_share(stretches: Sequence[Stretch], wanted: float = 1.0) -> float:
+    """The share of the subtracted event cost that is plausible: what is wanted, or the largest with which hardly any
+    time is too low."""
     lines = [
         (line.ticks - line.off_ticks + line.event_ticks, line.event_ticks)
         for stretch in stretches
@@ -27,9 +41,9 @@ def held_share(stretches: Sequence[Stretch]) -> float:
         for line in function.lines
         if line.event_ticks > 0 and not function.is_outside
     ]
-    if _is_possible(lines, 1.0):
-        return 1.0
-    low, high = 0.0, 1.0
+    if _is_possible(lines, wanted):
+        return wanted
+    low, high = 0.0, wanted
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if _is_possible(lines, middle) else (low, middle)

@@ -11,12 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from interpose.analysis.lines.event_costs import LEAST_SHARE, held_share
+from interpose.analysis.lines.event_costs import LEAST_SHARE, held_share, slowness
 from interpose.experiments.format.traces import Function, Stretch, read_stretches
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 ESTIMATED_PERCENT = 50
+OTHER_PERCENT = 15  # the speed of the processor differs so much from that during calibration
 INCOMPLETE = "INCOMPLETE DATA: MAXTRACELEVEL"
 _INLINE = re.compile(r"(?:\.<locals>)?\.?<(?:listcomp|setcomp|dictcomp|genexpr)>$")
 _Key = tuple[object, ...]
@@ -128,6 +129,7 @@ class Trace:
     left_out: int
     missed: list[str]
     held_percent: int
+    slow_percent: int  # what the same took then, on average, of what it took during calibration
 
     @property
     def recorded_percent(self) -> int:
@@ -137,8 +139,9 @@ class Trace:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether calibration was too high, or recording took so much of the time that its error shows."""
-        return self.recorded_percent >= ESTIMATED_PERCENT or self.held_percent < 100
+        """Whether calibration was too high, or does not hold, or recording took so much that its error shows."""
+        is_other = abs(self.slow_percent - 100) > OTHER_PERCENT
+        return self.recorded_percent >= ESTIMATED_PERCENT or self.held_percent < 100 or is_other
 
     @property
     def notes(self) -> list[str]:
@@ -151,6 +154,9 @@ class Trace:
         if self.held_percent < 100:
             held = f"{self.held_percent} % of what it gives for events is taken off"
             said.append(f"calibration was too high (a busy machine?): {held}")
+        if abs(self.slow_percent - 100) > OTHER_PERCENT:
+            took = f"the same work took {self.slow_percent} % of the time that it took during calibration"
+            said.append(f"{took} (a busy machine?): the costs of events are scaled by that")
         return said + [f"not traced: {why}" for why in self.missed]
 
 
@@ -162,7 +168,9 @@ def line_trace(experiment: Experiment, apart: Iterable[str] = (), target: str | 
     gathered = _Gathered(tuple(apart))
     for process in experiment.processes:
         stretches = read_stretches(process)
-        held = held_share(stretches)
+        slow = slowness(stretches)
+        held = held_share(stretches, slow)
+        gathered.note_costs(held, slow)
         for stretch in stretches:
             if target in (None, stretch.target):
                 gathered.add_stretch(process, stretch, held)
@@ -195,12 +203,16 @@ class _Gathered:
         self._threads: dict[_Key, Whole] = {}
         self._run, self._children = Run(), Run()
         self._beyond = self._depth = self._left_out = 0
-        self._held = 1.0
+        self._held = self._slow = 1.0
+
+    def note_costs(self, held: float, slow: float) -> None:
+        """Note the share of the costs of events that is subtracted in a process, and that which its speed asks for."""
+        self._held = min(self._held, held / slow)
+        self._slow = max(self._slow, slow, key=lambda each: abs(each - 1))
 
     def add_stretch(self, process: Process, stretch: Stretch, held: float) -> None:
         """Add the counts of a period, with this share of the subtracted event costs."""
         record = stretch.record
-        self._held = min(self._held, held)
         self._run.user_ns += record.user_ns
         self._run.system_ns += record.system_ns
         self._children.user_ns += record.children_user_ns
@@ -233,6 +245,7 @@ class _Gathered:
             left_out=self._left_out,
             missed=missed,
             held_percent=int(100 * self._held),
+            slow_percent=round(100 * self._slow),
         )
 
     def _keep_least(self) -> None:
