@@ -38,8 +38,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             is_sampled = bool(survey.profiled.processes) and not has_lines
-            known = {"is_sampled": is_sampled, "is_python": program not in others, "unit": LINES if has_lines else ""}
-            yield from functions or [found("computing", (), time_ns=cpu_ns, about=program, **known)]
+            made = found("computing", (), time_ns=cpu_ns, about=program, unit=LINES if has_lines else "")
+            yield from functions or [replace(made, is_sampled=is_sampled, is_python=program not in others)]
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:

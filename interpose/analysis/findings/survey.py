@@ -185,8 +185,8 @@ class _Reading:
         for each in calls:
             call, intrinsic = each.call, self._process.intrinsic(each.call.intrinsic)
             if not intrinsic.passed_over:
-                lasts = {"first_ns": call.start_ns, "last_ns": each.until_ns}
-                sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns, **lasts)
+                sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns)
+                sums.first_ns, sums.last_ns = call.start_ns, each.until_ns
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 around[each.thread] = self._put(record, intrinsic, "", around.get(each.thread))
 
