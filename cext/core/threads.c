@@ -96,6 +96,7 @@ static void forget_calls(struct thread *thread)
     thread->writing = 0;
     thread->lock_wait.call = 0;
     thread->native.call = thread->outermost.call = 0;
+    thread->interruptions = 0;
     memset(thread->named, 0, sizeof thread->named);
     thread->lines = NULL;
     trace_contexts_forget(thread);

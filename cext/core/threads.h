@@ -55,6 +55,8 @@ struct native_progress {
     uintptr_t frame; /* the address of its wrapper's frame: the stack was unwound if a later one is farther out */
 };
 
+enum { INTERRUPTED_CALLS = 4 }; /* signal handlers in each other; the calls of further ones are not recorded */
+
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
    however it was forked, writes into its parent's experiment. */
 struct thread {
@@ -80,6 +82,8 @@ struct thread {
     struct clock clock;
     struct lock_wait lock_wait;
     struct native_progress native, outermost, tls; /* the latter two may have others inside: of a database, of an encrypted connection */
+    struct native_progress interrupted[INTERRUPTED_CALLS]; /* by signal handlers, whose calls came then */
+    uint32_t interruptions;
     struct cached native_place, native_stack; /* where its last native call came from: without and with the C code */
     uint64_t readable; /* the part of its stack that was found readable (native/native_stacks.c) */
     struct child_waits waits; /* for children (core/children.h) */

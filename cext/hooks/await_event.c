@@ -48,6 +48,8 @@ uint32_t route_of_request(uint32_t thread, uint32_t call)
 uint32_t detail_of_await(const struct await *await, PyObject *result)
 {
     struct call call = {.slot = await->slot};
+    if (await->has_name)
+        return await->detail;
     uint32_t route = await->told ? route_of_await(await) : 0;
     if (route || await->detail || !result)
         return route ? route : await->detail;

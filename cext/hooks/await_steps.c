@@ -143,13 +143,19 @@ static bool await_ends(const struct step *step, struct await *await, uint64_t en
     return true;
 }
 
+static void take_name(struct await *await, uint32_t detail)
+{
+    await->detail = detail;
+    await->has_name = true;
+}
+
 /* The request that it is inside of, and that is passed over, has its name. */
 static void name_around(const struct await *await, const struct span *span)
 {
     uint32_t detail = detail_of_await(await, NULL);
     struct await *around = await->is_inside_passed_over ? request_around(await, span->thread) : NULL;
     if (around && detail)
-        around->detail = detail;
+        take_name(around, detail);
     else
         name_request_around(span, detail);
 }
@@ -170,8 +176,8 @@ void step_end(struct step *step, bool ended, bool failed)
     if (is_whole && call.slot->waits && is_no_event(&call, bytes, failed))
         return;
     add_step(await, &call.span, now.cpu_ns);
-    if (UNLIKELY(is_number_passed_over(await->intrinsic)))
-        await->detail = record->open[step->index].detail; /* it may have a name from inside */
+    if (UNLIKELY(is_number_passed_over(await->intrinsic)) && record->open[step->index].detail != await->detail)
+        take_name(await, record->open[step->index].detail);
     if (is_inside_passed_over(&call.span) || UNLIKELY(await->is_inside_passed_over)) {
         if (ended)
             name_around(await, &call.span);

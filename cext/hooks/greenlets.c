@@ -33,6 +33,8 @@ void lay_aside(struct aside *aside, PyObject *next)
     memcpy(aside->open, record->open, aside->count * sizeof *aside->open);
     aside->left = clock_read(&thread->clock);
     __atomic_store_n(&record->fields.depth, 0, __ATOMIC_RELEASE);
+    for (uint32_t index = 0; index < aside->count; index++)
+        record->open[index].call = 0; /* or the sampler would take it for one that begins */
     writing_end(thread);
 }
 

@@ -38,17 +38,30 @@ static void drop_unwound(struct thread *thread, struct native_progress *progress
     writing_end(thread);
 }
 
+/* The thread is again where a signal handler has interrupted it, or in no native call. */
+static void resume_interrupted(struct thread *thread)
+{
+    thread->native.call = 0;
+    if (thread->interruptions) {
+        thread->native = thread->interrupted[--thread->interruptions];
+        thread->native.newest = thread->calls;
+    }
+}
+
 /* Does a signal handler make the call, and has it interrupted recording? Then nothing is recorded. If it has interrupted the real
    function of another native call, it is inside that. */
 static bool interrupts_recording(struct thread *thread, uintptr_t frame)
 {
     if (UNLIKELY(thread->writing))
         return true;
-    if (LIKELY(!thread->native.call))
-        return false;
-    if (frame < thread->native.frame && thread->calls == thread->native.newest)
-        return !thread->native.is_inside;
-    drop_unwound(thread, &thread->native);
+    while (UNLIKELY(thread->native.call)) {
+        if (frame < thread->native.frame && thread->calls == thread->native.newest)
+            return !thread->native.is_inside || thread->interruptions == INTERRUPTED_CALLS;
+        drop_unwound(thread, &thread->native);
+        writing_begin(thread);
+        resume_interrupted(thread);
+        writing_end(thread);
+    }
     return false;
 }
 
@@ -152,14 +165,16 @@ static bool is_outermost(struct thread *thread, const struct slot *slot, uintptr
 }
 
 /* The thread is in the call from now on, until its end. */
-static void begin_progress(struct native_call *call, uintptr_t frame)
+static void begin_progress(const struct native_call *call, uintptr_t frame)
 {
     const struct span *span = &call->span;
     struct native_progress *progress = progress_of(span->thread, call->slot);
-    writing_begin(span->thread);
-    call->around = *progress;
-    *progress = (struct native_progress){.call = span->call, .index = span->index, .newest = span->call, .frame = frame};
-    writing_end(span->thread);
+    struct thread *thread = span->thread;
+    writing_begin(thread);
+    if (UNLIKELY(progress->call) && progress == &thread->native && thread->interruptions < INTERRUPTED_CALLS)
+        thread->interrupted[thread->interruptions++] = *progress;
+    *progress = (struct native_progress){.call = span->call, .index = span->index, .newest = thread->calls, .frame = frame};
+    writing_end(thread);
 }
 
 static void end_progress(const struct native_call *call)
@@ -167,8 +182,10 @@ static void end_progress(const struct native_call *call)
     struct thread *thread = call->span.thread;
     struct native_progress *progress = progress_of(thread, call->slot);
     writing_begin(thread);
-    *progress = call->around;
-    progress->newest = thread->calls;
+    if (progress == &thread->native)
+        resume_interrupted(thread);
+    else
+        progress->call = 0;
     writing_end(thread);
 }
 

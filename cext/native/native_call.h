@@ -35,7 +35,6 @@ struct native_connection {
 
 struct native_call {
     struct span span; /* its thread is NULL if the call is not timed */
-    struct native_progress around; /* what a signal handler that makes it has interrupted */
     const struct slot *slot;
     intptr_t subject;
     uint32_t failed; /* the name of its error, if it is no number of the C library's */

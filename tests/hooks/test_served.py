@@ -360,6 +360,39 @@ DJANGO = COMMON + """
 """
 
 
+MARKED_WITHIN = """
+    import asyncio, interpose
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse
+    from starlette.routing import Route
+    async def order(request):
+        with interpose.transaction("order"):
+            await asyncio.sleep(0.001)
+        return PlainTextResponse("ok")
+    shop = Starlette(routes=[Route("/orders/{number}", order)])
+    async def ask(number):
+        scope = {"type": "http", "method": "GET", "path": f"/orders/{number}", "headers": [], "query_string": b""}
+        async def receive():
+            return {"type": "http.request"}
+        async def send(message):
+            pass
+        await shop(scope, receive, send)
+    async def main():
+        await asyncio.gather(*[ask(number) for number in range(10)])
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.packages
+def test_a_request_that_is_passed_over_has_the_name_that_the_program_gave_it(traced):
+    pytest.importorskip("starlette")
+
+    done = traced(MARKED_WITHIN, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Served(done).details() == ["order"] * 10
+
+
 @pytest.mark.packages
 @pytest.mark.parametrize("program, package", [(WERKZEUG, "flask"), (GUNICORN, "flask"), (DJANGO, "django")])
 def test_a_request_that_is_passed_over_has_its_routes_name(traced, program, package):

@@ -606,6 +606,53 @@ int main(void)
     assert {event.call for event in calls if not event.parent} == {outer.call, max(event.call for event in calls)}
 
 
+def test_calls_that_a_handler_in_a_handler_leaves_are_not_around_later_ones(ran, compiler, tmp_path):
+    source = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+static sigjmp_buf back;
+static int ends[2];
+static void leaves(int number)
+{
+    siglongjmp(back, 1);
+}
+static void sleeps(int number)
+{
+    alarm(1);
+    usleep(5000000);
+}
+int main(void)
+{
+    char byte;
+    int file;
+    signal(SIGUSR1, sleeps);
+    signal(SIGALRM, leaves);
+    if (pipe(ends))
+        return 2;
+    if (!fork()) {
+        usleep(200000);
+        kill(getppid(), SIGUSR1);
+        _exit(0);
+    }
+    if (!sigsetjmp(back, 1) && read(ends[0], &byte, 1))
+        return 3;
+    file = open("/dev/null", O_WRONLY);
+    return write(file, "x", 1) == 1 ? 7 : 4;
+}
+"""
+    done = ran([built(tmp_path, source)])
+
+    process = next(each for each in done.experiment.processes if each.lineage == "_c1")
+    (write,) = events_of(process, "libc.write")
+    (thread,) = process.threads
+    assert done.gave[0] == 7
+    assert write.parent == 0 and not thread.open_calls
+    assert thread.record.dropped == 2 and thread.adds_up
+
+
 def test_what_a_program_loads_by_name_is_recorded(ran, compiler, tmp_path):
     (tmp_path / "loaded.c").write_text(
         "#include <unistd.h>\nlong reads(int number) { char byte; return read(number, &byte, 1); }\n"

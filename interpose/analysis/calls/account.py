@@ -32,6 +32,7 @@ from interpose.analysis.recording.ending import Ending, ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
+from interpose.experiments.format.records import ThreadRecord
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
@@ -200,22 +201,30 @@ def _share(
     if record.end_ns and made.self_wall_ns > max(wall_ns, 0):
         process.damages.add(f"{process.place}/threads", f"thread {thread.number} was longer in calls than it lived")
     inside_ns = recording_ns(process.log, made.inner_calls, made.inner_statements)
+    measured_ns, measured_cpu_ns = _inside(record, made)
     own_ns = recording_ns(process.log, made.calls + record.gathered, made.statements) - inside_ns
     share = _divided(
         wall_ns,
         max(end.cpu_ns - record.start_cpu_ns, made.top_cpu_ns),
         made,
-        max(record.own_wall_ns - record.inside_wall_ns - before.own_wall_ns, 0) + own_ns,
-        max(record.own_cpu_ns - record.inside_cpu_ns - before.own_cpu_ns, 0) + own_ns,
+        max(record.own_wall_ns - measured_ns - before.own_wall_ns, 0) + own_ns,
+        max(record.own_cpu_ns - measured_cpu_ns - before.own_cpu_ns, 0) + own_ns,
         before,
         paused,
         open_ns,
     )
     return replace(
         share,
-        inside_wall_ns=min(inside_ns + record.inside_wall_ns, made.self_wall_ns),
-        inside_cpu_ns=min(inside_ns + record.inside_cpu_ns, made.self_cpu_ns),
+        inside_wall_ns=min(inside_ns + measured_ns, made.self_wall_ns),
+        inside_cpu_ns=min(inside_ns + measured_cpu_ns, made.self_cpu_ns),
     )
+
+
+def _inside(record: ThreadRecord, made: Sums) -> tuple[int, int]:
+    """What was measured of recording within calls, on both clocks: of a ring, the part of the calls that are there."""
+    calls = min(made.calls, record.recorded)
+    parts = [each * calls // max(record.recorded, 1) for each in (record.inside_wall_ns, record.inside_cpu_ns)]
+    return parts[0], parts[1]
 
 
 def _share_of_unknown(process: Process, sums: Sums) -> Share:

@@ -24,6 +24,8 @@ INTERPRETER_LOCK = "interpreter lock"
 BY_CHANCE_NS = 50_000_000
 # how many programs of child processes are named
 NAMED = 3
+# The unit of a wait at a pipe, which may be anyone's.
+PIPE = "pipe"
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
 # What only some can have at a time. Others wait for a condition, too, but mostly to be told something.
@@ -99,8 +101,10 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
             continue
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living
-        if there or any(row.intrinsic not in of_files for row in rows):
-            yield found("child processes", rows, about=", ".join(each.program for each in there[:NAMED]))
+        is_pipe = all(row.intrinsic in of_files for row in rows)
+        if there or not is_pipe:
+            about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
+            yield found("child processes", rows, about=about, unit=unit)
         elif site and site.own:
             yield found("slow calls", rows)
 

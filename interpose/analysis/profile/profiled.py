@@ -36,7 +36,7 @@ NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
 _TASK = "task "
-_IMPORTLIB = "<frozen importlib._bootstrap>"
+_IMPORTLIB, _IMPORTING = "<frozen importlib._bootstrap>", ("_find_and_load", "_gcd_import")
 CALLERS = 3  # how many lines of a chain are named
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION))
 
@@ -225,7 +225,7 @@ def _is_below(frames: Frames, function: tuple[str, str]) -> bool:
 def _imports(frames: Frames) -> bool:
     """Whether the innermost line of the application imported what was executed."""
     inside = takewhile(lambda frame: not frame.own, frames)
-    return any(frame.file == _IMPORTLIB for frame in inside)
+    return any(frame.file == _IMPORTLIB and frame.function in _IMPORTING for frame in inside)
 
 
 def functions_from(lines: Mapping[Site, Code], functions: Mapping[tuple[str, str], Code]) -> list[Function]:

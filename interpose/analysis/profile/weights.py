@@ -24,6 +24,7 @@ from typing import NamedTuple
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.sampled import NOT_READ, READY, RECORDS, RUNS, WAITS, Sampled
 
+CALIBRATES = "/interpose/capture/line_switch.py"
 OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 
@@ -135,7 +136,7 @@ def walk(
     `pool_of` returns the pool of a sample of code. `waits` are those of calls that only wait.
     """
     put_into = pool_of or (lambda sample: (sample.thread, sample.intrinsic))
-    made = Walked()
+    made, calibrates = Walked(), _calibration_of(sampled)
     threads: dict[int, _Thread] = {}
     unplaced: dict[int, int] = {}
     for sample in sampled.samples():
@@ -149,12 +150,25 @@ def walk(
             started_ns = started_cpu_ns[sample.thread]
             thread = threads[sample.thread] = _Thread(started_ns, sample.time_ns, sample.run_delay_ns)
         only_waits = sample.state in (WAITS, RECORDS) or sample.intrinsic in waits
-        _take(made, thread, sample, put_into if is_code(sample, containers) else None, only_waits)
+        is_programs = is_code(sample, containers) and not calibrates(sample.stack)
+        _take(made, thread, sample, put_into if is_programs else None, only_waits)
     for thread in threads.values():
         _open(thread)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
     made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
+
+
+def _calibration_of(sampled: Sampled) -> Callable[[int], bool]:
+    """What says of a stack whether line trace calibrates there: that is overhead."""
+    known: dict[int, bool] = {}
+
+    def calibrates(stack: int) -> bool:
+        if stack not in known:
+            known[stack] = any(site.file.endswith(CALIBRATES) for site in sampled.frames(stack))
+        return known[stack]
+
+    return calibrates
 
 
 def is_code(sample: SampleRecord, containers: Collection[int]) -> bool:

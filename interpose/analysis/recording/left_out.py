@@ -25,6 +25,11 @@ def _of_process(account: ProcessAccount) -> Iterator[str]:
         yield "calls after recording stopped"
     elif account.dropped * _MATTERS > account.found:
         yield "lost events"
+    if "calls" not in process.log.recorded:
+        yield "calls, which were not recorded"
+        return
+    if any(share.paused_wall_ns for share in account.threads.values()):
+        yield "calls that began in a pause"
     yield from kinds_left_out(process)
     settings = process.log.settings
     if any(each.endswith((COUNT, OFF)) for each in settings.get("INTERPOSE_LEVELS", "").split(",")):

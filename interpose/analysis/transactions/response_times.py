@@ -263,8 +263,10 @@ class _Splitter:
         self._roles = roles_of(process)
         self._records = analysis.records_by_transaction(process, ("thread", "intrinsic"), histograms=True)
         self._statement = number_of_statements(process)
-        self._own_left = {each.number: each.record.own_wall_ns for each in process.threads}
-        self._own_cpu_left = {each.number: each.record.own_cpu_ns for each in process.threads}
+        kept = {each.number: each.record for each in process.threads}
+        self._own_left = {number: each.own_wall_ns - each.inside_wall_ns for number, each in kept.items()}
+        self._own_cpu_left = {number: each.own_cpu_ns - each.inside_cpu_ns for number, each in kept.items()}
+        self._recorded = kept
 
     def split(self) -> None:
         """Add all transactions of the process."""
@@ -330,7 +332,7 @@ class _Splitter:
                 return
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
-        own_ns, own_cpu_ns = self._own(record, recording_ns(self._process.log, calls, statements))
+        own_ns, own_cpu_ns = self._own(record, calls, recording_ns(self._process.log, calls, statements))
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
         split[OVERHEAD] = Share(own_ns, own_cpu_ns)
@@ -361,10 +363,15 @@ class _Splitter:
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
-    def _own(self, record: Record, of_calls_ns: int) -> tuple[int, int]:
-        """The cost of recording within transactions: that of the calls, and the measured cost of a thread in its first.
+    def _own(self, record: Record, calls: int, of_calls_ns: int) -> tuple[int, int]:
+        """The cost of recording within transactions: that of the calls, with their part of what was measured within
+        calls, and the measured cost of a thread outside of calls in its first.
         """
         own_ns = own_cpu_ns = of_calls_ns
+        thread = self._recorded.get(record.key[0])
+        if thread and thread.recorded:
+            own_ns += thread.inside_wall_ns * calls // thread.recorded
+            own_cpu_ns += thread.inside_cpu_ns * calls // thread.recorded
         if self._first.get(record.key[0]) is record:
             own_ns += self._own_left.pop(record.key[0], 0)
             own_cpu_ns += self._own_cpu_left.pop(record.key[0], 0)

@@ -10,7 +10,7 @@ from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.statements import is_redis, is_sql
-from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK
+from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
@@ -261,12 +261,13 @@ def _holder(finding: Finding) -> Site | None:
 
 
 def _again(words: Sentences, finding: Finding) -> str:
-    calls: Counter[str] = Counter()
+    calls: Counter[tuple[str, Site | None]] = Counter()
     for row in finding.rows:
-        calls[row.intrinsic] += row.calls
-    ((intrinsic, most),) = calls.most_common(1)
+        calls[row.intrinsic, row.site] += row.calls
+    (((intrinsic, site), most),) = calls.most_common(1)
     what = f"{intrinsic} was called {count(most, 'time')} for {_quoted(words.path(finding.about))}"
-    return f"{what} from {words.where(finding.first)} ({words.took(finding)})."
+    first = next(row for row in finding.rows if (row.intrinsic, row.site) == (intrinsic, site))
+    return f"{what} from {words.where(first)} ({words.took(finding)})."
 
 
 def _slow_statement(words: Sentences, finding: Finding) -> str:
@@ -342,8 +343,9 @@ def _made(words: Sentences, finding: Finding) -> str:
 
 
 def _children(words: Sentences, finding: Finding) -> str:
-    waited_for = f"child processes ({finding.about})" if finding.about else "child processes"
-    return f"The program waited for {waited_for} at {words.where(finding.first)} ({words.took(finding)})."
+    named = f"child processes ({finding.about})" if finding.about else "child processes"
+    what = f"at a pipe while {named} ran," if finding.unit == PIPE else f"for {named}"
+    return f"The program waited {what} at {words.where(finding.first)} ({words.took(finding)})."
 
 
 def _processor(words: Sentences, finding: Finding) -> str:

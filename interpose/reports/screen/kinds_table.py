@@ -150,7 +150,7 @@ def _kind_cells(row: Row, scale: Scale, log: Log, whole: Share) -> list[str]:
 def _comment_on(row: Row, scale: Scale, whole: Share) -> str:
     """The comment on a closing row; it tells what recording cost within calls if that is much."""
     if row.kind == OVERHEAD and whole.inside_wall_ns >= max(_LEAST_SHARE * whole.wall_ns, 1):
-        return f"and ~{scale.show(whole.inside_wall_ns)} in calls"
+        return f"+~{duration(whole.inside_wall_ns)} in calls"
     return _COMMENTS.get(row.kind or "", row.comment)
 
 
