@@ -167,8 +167,8 @@
                               "if the kernel does not say") \
     X(uint64_t, gathered,     "fetches of rows that were added to an earlier event, and calls that were not sampled: " \
                               "not recorded") \
-    X(uint64_t, inside_wall_ns, "the part of own_wall_ns that is in self times of calls around") \
-    X(uint64_t, inside_cpu_ns,  "the part of own_cpu_ns that is in self times of calls around") \
+    X(uint64_t, inside_wall_ns, "the part of own_wall_ns that is in the self times of surrounding calls") \
+    X(uint64_t, inside_cpu_ns,  "the part of own_cpu_ns that is in the self times of surrounding calls") \
     X(uint32_t, name,         "its name in threading, a number in strings, or 0") \
     X(uint32_t, greenlet,     "task of the running greenlet, or 0") \
     X(uint32_t, lock_wait,    "number of the recorded wait for the interpreter lock that the thread is in, or 0") \
@@ -261,9 +261,9 @@
     X(uint64_t, children_system_ns, "time in the kernel of children waited for in that time") \
     X(uint64_t, beyond,             "calls that were nested too deep to be recorded") \
     X(uint64_t, left_out,           "functions without room") \
-    X(uint64_t, speeds_ticks,       "what a fixed computation took in all, now and then while lines were traced") \
-    X(uint32_t, speeds,             "how often that was done") \
-    X(uint32_t, speed_ticks,        "what it took when the costs of events were calibrated") \
+    X(uint64_t, speeds_ticks,       "total time of a fixed computation, repeated while lines were traced") \
+    X(uint32_t, speeds,             "how often the fixed computation was repeated") \
+    X(uint32_t, speed_ticks,        "its time when the costs of events were calibrated") \
     X(uint32_t, target,             "the requested global to store it in, a number in strings, or 0") \
     X(uint32_t, depth,              "greatest depth of recorded calls") \
     X(uint32_t, stretches,          "how often it was switched on") \
@@ -371,7 +371,7 @@
     X(uint32_t, tid,          "the kernel's number of the thread") \
     X(uint32_t, thread,       "a number in threads, or 0 if it had not recorded anything yet") \
     X(uint32_t, samples,      "number of samples") \
-    X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was ready to run, without a processor; 4 not waiting, it was recording: a call was about to begin") \
+    X(uint32_t, state,        "1 it ran; 2 it waited; 3 it was ready to run, without a processor; 4 it did not wait: the recorder began a call") \
     X(uint32_t, call,         "number of the innermost recorded call in progress, or 0") \
     X(uint32_t, intrinsic,    "its intrinsic, a number in map.xml, or 0") \
     X(uint32_t, stack,        "its Python code, a number in sampled_stacks; 0 if it ran none, 4294967295 if it could not be " \

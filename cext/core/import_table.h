@@ -30,7 +30,7 @@ VISIBLE const char *imports_find(struct import *const imports[], const void *wit
 /* Put `to` in all of them. False if the memory cannot be written to; then all is as it was. */
 VISIBLE bool import_put(struct import *import, void *to);
 
-/* Whether the C library has this function; not so one that somebody has preloaded, or NULL. */
+/* Whether this function is the C library's own. False for a preloaded one, and for NULL. */
 VISIBLE bool function_is_of_the_c_library(const void *function);
 
 /* Restore the original. False if somebody else has replaced ours. */

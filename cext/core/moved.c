@@ -10,7 +10,7 @@
 
 #include "core/own_thread.h"
 
-/* What a path begins with, and what it begins with now. */
+/* The beginning of paths as files were created, and the beginning that replaces it. */
 struct move {
     char from[PATH_BYTES], to[PATH_BYTES];
 };
@@ -54,7 +54,7 @@ static const char *path_in(const char *line, uintptr_t address)
     return begin <= address && address < end ? strchr(line, '/') : NULL;
 }
 
-/* Reads on; the lines in `text` that are whole are passed over, the rest is moved to its beginning. */
+/* Read the list piece by piece: look at each whole line in `text`, then move the unfinished one to its beginning. */
 static const char *find_in_list(int list)
 {
     size_t held = 0;
@@ -83,7 +83,7 @@ static const char *present_path(void)
     return path;
 }
 
-/* How long the paths are without what is the same at their ends, from a slash on. */
+/* The lengths of both paths without their common end, which begins at a slash. */
 static void cut_same_ends(const char *was, const char *is, size_t *was_bytes, size_t *is_bytes)
 {
     size_t one = strlen(was), other = strlen(is);
@@ -119,7 +119,7 @@ static bool find_again(void)
     if (!moved.mapped || access(moved_path(moved.was, room), F_OK) == 0)
         return false;
     const char *is = present_path();
-    return is && access(is, F_OK) == 0 && take(is); /* one that was removed has a name that is not there */
+    return is && access(is, F_OK) == 0 && take(is); /* a removed file is listed as "PATH (deleted)" */
 }
 
 bool moved_find(void)

@@ -9,11 +9,11 @@
 /* `path` is the file of which a part is mapped at `mapped`, for as long as the process records. */
 void moved_watch(const char *path, const void *mapped);
 
-/* Has it another path than it had when last asked? */
+/* If the watched file is no longer at its path, ask the kernel where it is. True if a new path was found. */
 bool moved_find(void);
 
-/* Where the file or directory of that path is now: `path`, or what is then in `room`. */
+/* Where the file or directory of that path is now: `path` itself, or its new path, written to `room`. */
 const char *moved_path(const char *path, char room[PATH_BYTES]);
 
-/* Is anything elsewhere than its path says? */
+/* Whether a new path was ever found. */
 bool moved_any(void);

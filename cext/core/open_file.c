@@ -45,7 +45,7 @@ static __attribute__((noinline)) int open_moved(const char *path, int flags)
     return open_again(moved_path(path, room), flags);
 }
 
-/* Tried again where the experiment is now, if a directory above it was renamed. */
+/* If a directory above the experiment was renamed, open the file where it is now. */
 int file_open(const char *path, int flags)
 {
     flags |= O_CLOEXEC | O_NOFOLLOW;

@@ -50,12 +50,12 @@ struct lock_wait {
 struct native_progress {
     uint32_t call; /* 0: it is in none that is recorded */
     uint32_t index;
-    uint32_t newest; /* the thread's newest call: another one since means that this one was left */
+    uint32_t newest; /* the thread's newest call then; if a newer one exists, this one was left by a jump */
     bool is_inside; /* it is in the real function */
     uintptr_t frame; /* the address of its wrapper's frame: the stack was unwound if a later one is farther out */
 };
 
-enum { INTERRUPTED_CALLS = 4 }; /* signal handlers in each other; the calls of further ones are not recorded */
+enum { INTERRUPTED_CALLS = 4 }; /* nested signal handlers; calls of deeper ones are not recorded */
 
 /* What a thread needs at every call. In memory that a forked child finds zeroed (MADV_WIPEONFORK), so that no child,
    however it was forked, writes into its parent's experiment. */
@@ -82,7 +82,7 @@ struct thread {
     struct clock clock;
     struct lock_wait lock_wait;
     struct native_progress native, outermost, tls; /* the latter two may have others inside: of a database, of an encrypted connection */
-    struct native_progress interrupted[INTERRUPTED_CALLS]; /* by signal handlers, whose calls came then */
+    struct native_progress interrupted[INTERRUPTED_CALLS]; /* native calls that signal handlers interrupted */
     uint32_t interruptions;
     struct cached native_place, native_stack; /* where its last native call came from: without and with the C code */
     uint64_t readable; /* the part of its stack that was found readable (native/native_stacks.c) */

@@ -149,7 +149,7 @@ static void take_name(struct await *await, uint32_t detail)
     await->has_name = true;
 }
 
-/* The request that it is inside of, and that is passed over, has its name. */
+/* The surrounding request, if it is not sampled, takes its name. */
 static void name_around(const struct await *await, const struct span *span)
 {
     uint32_t detail = detail_of_await(await, NULL);

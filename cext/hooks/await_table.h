@@ -21,7 +21,7 @@ struct await {
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
     bool is_inside_passed_over; /* in a task of its own */
-    bool has_name; /* it is passed over, and a transaction inside gave it its name */
+    bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;
     struct trace_context context; /* that the request came with */
     PyObject *state;              /* and its trace state; a reference to bytes, or NULL */

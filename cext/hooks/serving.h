@@ -26,7 +26,7 @@ extern uint32_t marking; /* the intrinsic of marked transactions, which have the
 /* What the innermost of the calls in progress that are the program's own work is about is known now. */
 void tell_route(const struct call *call);
 
-/* A transaction inside a request that is passed over leaves no event, but that request has its name, the better one. */
+/* A transaction inside a request that is not sampled leaves no event. The request takes its name, which says more. */
 void name_request_around(const struct span *inside, uint32_t detail);
 
 /* A call that serves a request has ended: its detail is known now. */

@@ -4,7 +4,7 @@
 
 enum { WORDS = 32, STEPS = 768, LOOK_EVERY_NS = 10 * 1000 * 1000, TIMES = 4, CALIBRATED_TIMES = 8, INTERRUPTED = 4 };
 
-/* Like an interpreter: what to do next is read, and so is what to do it with. */
+/* Like an interpreter, it reads both operations and operands from memory. */
 __attribute__((noinline)) static void compute(uint32_t seed)
 {
     static const uint8_t program[] = {0, 3, 1, 0, 2, 3, 0, 1, 1, 3, 0, 2, 0, 1, 3, 2};
@@ -22,7 +22,7 @@ __attribute__((noinline)) static void compute(uint32_t seed)
     words[0] = value;
 }
 
-/* The first time it may be that nothing of it is in the caches. */
+/* The least of several times: at first, the caches may be cold. */
 static uint64_t least_ticks(unsigned times)
 {
     uint64_t least = UINT64_MAX;

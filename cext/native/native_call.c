@@ -108,7 +108,7 @@ static void change_before_native(const struct slot *slot, intptr_t subject)
 }
 
 /* Its name is now that of the other end, also while the connection is still being made: the address, as a number in
-   strings. On a thread that the recorder does not know, nothing is looked up: the next known one does. */
+   strings. A thread that the recorder does not know looks nothing up; the next known thread does. */
 static uint32_t connected_to(const struct native_connection *connection)
 {
     struct sockaddr_storage address = {0};

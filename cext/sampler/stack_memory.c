@@ -16,7 +16,7 @@ static uint64_t of_state(const struct stack_memory *memory, const struct interpr
 }
 
 /* Where frames of the thread are by its state, which was read just now. If the beginning of their memory is farther away than
-   can be read, it is left out. Until the kernel has unmapped a chunk, the thread still notes the end of that one. */
+   can be read, it is left out. While a chunk is being given back, the thread's limit is still the end of that chunk. */
 static struct stack_place place_of(const struct stack_memory *memory, const struct interpreter_layout *layout)
 {
     struct stack_place place = {.chunk = of_state(memory, layout, layout->thread_chunk)};

@@ -226,7 +226,7 @@ class Tracee:
 
     def _readable(self, path: str, inode: int, mapped: str) -> str:
         """A path by which we can read the file that the kernel names `path`: as the program sees it or, if it has a
-        root of its own, as we do. Which of them it is, the inode tells, but not on every file system."""
+        root of its own, as we do. The inode decides; on some file systems it cannot."""
         seen = f"/proc/{self.pid}/root{path}"
         for each in (seen, path):
             if _inode(each) == inode:
@@ -237,8 +237,8 @@ class Tracee:
         """Raises CannotAttach if the file `path` is not there for the program, which has a root of its own."""
         if _inode(path) and not _inode(f"/proc/{self.pid}/root{path}"):
             self.refuse_what_has_ended()
-            root = _target(f"/proc/{self.pid}/root").rstrip("/") or "another one"
-            raise CannotAttach(f"{self.pid}: its root is {root}, and interpose is not there: no {path}")
+            root = _target(f"/proc/{self.pid}/root").rstrip("/") or "directory"
+            raise CannotAttach(f"{self.pid}: interpose is not in its root {root}: install it there, as {path}")
 
     def _read_maps(self) -> list[str]:
         try:

@@ -139,7 +139,7 @@ ctypes.CDLL(None).pthread_exit(None)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root directory")
-def test_one_in_a_root_without_interpose_is_told_that_in_a_line(tmp_path, interpose):
+def test_attach_names_a_root_without_interpose_in_one_line(tmp_path, interpose):
     program = "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); print(flush=True); sys.stdin.read()"
     act = [sys.executable, "-c", program, str(tmp_path)]
     with subprocess.Popen(act, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
@@ -150,7 +150,8 @@ def test_one_in_a_root_without_interpose_is_told_that_in_a_line(tmp_path, interp
 
     assert addresses["Py_Initialize"].offset > 0
     assert done.returncode == 1
-    assert done.stderr.startswith(f"interpose: {program.pid}: its root is {tmp_path}, and interpose is not there: no /")
+    why = f"{program.pid}: interpose is not in its root {tmp_path}: install it there, as /"
+    assert done.stderr.startswith(f"interpose: {why}")
     assert done.stderr.count("\n") == 1
 
 

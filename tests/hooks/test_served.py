@@ -384,7 +384,7 @@ MARKED_WITHIN = """
 
 
 @pytest.mark.packages
-def test_a_request_that_is_passed_over_has_the_name_that_the_program_gave_it(traced):
+def test_a_request_that_is_not_sampled_has_the_name_that_the_program_gave_it(traced):
     pytest.importorskip("starlette")
 
     done = traced(MARKED_WITHIN, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
@@ -395,7 +395,7 @@ def test_a_request_that_is_passed_over_has_the_name_that_the_program_gave_it(tra
 
 @pytest.mark.packages
 @pytest.mark.parametrize("program, package", [(WERKZEUG, "flask"), (GUNICORN, "flask"), (DJANGO, "django")])
-def test_a_request_that_is_passed_over_has_its_routes_name(traced, program, package):
+def test_a_request_that_is_not_sampled_has_the_name_of_its_route(traced, program, package):
     for each in (package, *(each for each in ("gunicorn", "uvicorn") if f" {each}" in program)):
         pytest.importorskip(each)
 

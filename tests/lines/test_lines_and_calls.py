@@ -16,11 +16,11 @@ def test_the_calibration_of_lines_is_overhead(traced):
     assert rows["code"].self_cpu_ns < rows["overhead"].self_cpu_ns
 
 
-def test_a_program_whose_lines_were_traced_is_told_to_compute_with_the_cost_of_that(traced):
-    done = traced("total = 0\nfor number in range(300_000):\n    total += number\n", **BOTH)
+def test_the_finding_of_a_program_that_computes_names_the_cost_of_tracing_its_lines(traced):
+    done = traced("total = 0\nfor number in range(2_000_000):\n    total += number\n", **BOTH)
     survey = Survey(Analysis(done.experiment))
     (computing,) = [each for each in found_in(survey) if each.rule == "computing"]
     words = Sentences([computing], str(done.directory), survey.matters_ns)
 
     assert "CPU time between recorded calls, with the cost of tracing its lines" in words.of(computing)
-    assert advice_for(computing) == "See what each line takes without it: interpose lines."
+    assert advice_for(computing) == "See what each line takes without that cost: interpose lines."

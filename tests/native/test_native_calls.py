@@ -303,7 +303,7 @@ def test_a_thread_that_the_recorder_does_not_know_passes(native):
     assert not [name for name, _ in native_events(done) if name == "read"]
 
 
-def test_what_a_thread_connects_that_the_recorder_does_not_know_is_known_by_others(native):
+def test_a_connection_made_by_an_unknown_thread_has_its_address_in_other_threads(native):
     done = native("""
 import socket
 server = socket.create_server(("127.0.0.1", 0))

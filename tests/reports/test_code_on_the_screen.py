@@ -150,7 +150,7 @@ def test_library_code_counts_for_the_line_of_the_application_that_called_it(tmp_
     assert f"{what}, called from app.py:30 main. See its lines" in told[0]
 
 
-def test_a_program_that_mostly_imports_is_told_so(tmp_path):
+def test_the_finding_of_a_program_that_mostly_imports_names_imports(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     main, bootstrap = (f"{SHOP}/app.py", 2, "<module>"), "<frozen importlib._bootstrap>"
     load, execute = (bootstrap, 1360, "_find_and_load"), ("/usr/lib/python3/decimal.py", 3, "<module>")
@@ -162,7 +162,7 @@ def test_a_program_that_mostly_imports_is_told_so(tmp_path):
 
     (told,) = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
 
-    assert "app.py:2 <module> computes, 60 % of it in imports: CPU time (1.00 s of 1.00 s). See each: record" in told
+    assert "app.py:2 <module> computes, 60 % of it in imports: CPU time (1.00 s of 1.00 s). See each import:" in told
 
 
 def test_the_verdict_names_the_hot_function_its_line_and_its_caller(batch):

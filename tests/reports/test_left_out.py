@@ -62,7 +62,8 @@ def test_where_all_was_recorded_nothing_is_said_of_calls_that_were_left_out(wait
 def test_a_program_that_lost_its_right_to_write_is_named_as_the_cause(waits, interpose_here):
     waits(stopped={"time_ns": START_NS + 120 * MS, "status": 13}).write()
     text, whole = shown(interpose_here)
-    told = "the program could not open its experiment any more (Permission denied; it changed its user?)"
+    why = "Permission denied; perhaps the program changed its user"
+    told = f"the program could not open its experiment any more ({why})"
 
     assert f"incomplete: recording stopped 0.12 s after the start: {told}" in text
     assert "unexplained wait 900 ms in code: maybe in calls after recording stopped" in text

@@ -11,12 +11,12 @@ end. For each thread it is divided without remainder:
 `paused` is the part of the recording's pauses outside of calls. Its CPU time was not measured, but estimated
 (`interpose.analysis.calls.paused`).
 
-`overhead` is measured cost (`own_wall_ns`, `own_cpu_ns`) plus the calibrated cost of each recorded call outside its own
-two clock readings. What it cost to record calls inside others is in the self times of those: `inside_wall_ns` of a
-share says how much that is estimated to be. If the parts exceed the thread time (a damaged record, an unknown end), the
-overhead is reduced first; after that the thread counts as long as its calls. CPU time is divided in the same way.
-`before the ring` is the measured time of events that newer ones have overwritten (`interpose.analysis.recording.ring`),
-0 if there are none.
+`overhead` is the measured cost outside of calls (`own_wall_ns` less `inside_wall_ns`, and the same of CPU time) plus
+the calibrated cost of each outermost call outside its own two clock readings. The cost of recording calls inside
+another call is in its self time; `Share.inside_wall_ns` estimates it. If the parts exceed the thread time (a damaged
+record, an unknown end), the overhead is reduced first; after that the thread counts as long as its calls. CPU time is
+divided in the same way. `before the ring` is the measured time of events that newer ones have overwritten
+(`interpose.analysis.recording.ring`), 0 if there are none.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _share(
 
 
 def _inside(record: ThreadRecord, made: Sums) -> tuple[int, int]:
-    """What was measured of recording within calls, on both clocks: of a ring, the part of the calls that are there."""
+    """Measured wall and CPU time of recording within calls; of a ring, only the part of the calls that it still has."""
     calls = min(made.calls, record.recorded)
     parts = [each * calls // max(record.recorded, 1) for each in (record.inside_wall_ns, record.inside_cpu_ns)]
     return parts[0], parts[1]

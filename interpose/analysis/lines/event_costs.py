@@ -1,7 +1,7 @@
-"""What of the calibrated costs of events is taken off lines.
+"""How much of the calibrated cost of events is subtracted from lines.
 
 Events cost more where the processor is slower than during calibration: another program shares its core, or its
-frequency is lower. Line trace repeats a fixed computation now and then; by that, costs are scaled.
+frequency is lower. Line trace repeats a fixed computation now and then; costs are scaled by its time.
 
 Calibration measures short times. Other programs may slow it, and then it takes off too much. No line takes less than
 nothing: what each line took with its events is known, and is the bound.

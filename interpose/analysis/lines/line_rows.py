@@ -129,7 +129,7 @@ class Trace:
     left_out: int
     missed: list[str]
     held_percent: int
-    slow_percent: int  # what the same took then, on average, of what it took during calibration
+    slow_percent: int  # time of the same work, in percent of its time during calibration
 
     @property
     def recorded_percent(self) -> int:

@@ -11,7 +11,7 @@ an idle processor that is nearly every sample, because the sampler, when it wake
 looks at.
 
 A thread that loses its processor to another thread often does so where the recorder asks for its CPU time, as a call
-begins. That is not the program's code, and says nothing about where the CPU time was used: the time is carried on.
+begins. Such a sample does not show where the program used its CPU time, so the next sample gets that time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 class Weights:
     """The samples of one pool by place: those that ran, those that waited, and those that were ready to run. `cpu_ns`
     is the weight of those that ran or were ready, in nanoseconds of CPU time, and `squares` the sum of the squared
-    weights of single samples. `recording` counts those that were ready in the recorder's code."""
+    weights of single samples. `recording` counts samples in the recorder as a call begins; they count as ready."""
 
     cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
@@ -160,7 +160,7 @@ def walk(
 
 
 def _calibration_of(sampled: Sampled) -> Callable[[int], bool]:
-    """What says of a stack whether line trace calibrates there: that is overhead."""
+    """A predicate of stacks: whether line trace calibrates there, which is overhead."""
     known: dict[int, bool] = {}
 
     def calibrates(stack: int) -> bool:

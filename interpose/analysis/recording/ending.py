@@ -14,10 +14,10 @@ from interpose.experiments.model.process import Process
 
 OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
-_MOVED = "it was renamed or removed, or the program changed its root?"
+_MOVED = "perhaps the experiment was renamed or removed, or the program changed its root"
 _OUT_OF_REACH = {
-    errno.EACCES: "it changed its user?",
-    errno.EPERM: "it changed its user?",
+    errno.EACCES: "perhaps the program changed its user",
+    errno.EPERM: "perhaps the program changed its user",
     errno.ENOENT: _MOVED,
     errno.ENOTDIR: _MOVED,
     errno.ESTALE: _MOVED,

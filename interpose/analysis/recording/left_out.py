@@ -1,4 +1,4 @@
-"""Which calls were not recorded or not timed, in words: what is between the recorded calls may have been in these."""
+"""Which calls were not recorded or not timed, in words: time between recorded calls may have been in these."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interpose.experiments.model.process import Process
 from interpose.kinds import IN_PROGRAMS, ON_REQUEST
 
 ALL, COUNT, OFF, TIME = "all", "count", "off", "time"
-_MATTERS = 100  # fewer lost events than one of so many explain nothing
+_MATTERS = 100  # if fewer than one event in so many was lost, that explains nothing
 
 
 def left_out(accounts: Iterable[ProcessAccount]) -> list[str]:
@@ -26,7 +26,7 @@ def _of_process(account: ProcessAccount) -> Iterator[str]:
     elif account.dropped * _MATTERS > account.found:
         yield "lost events"
     if "calls" not in process.log.recorded:
-        yield "calls, which were not recorded"
+        yield "calls (INTERPOSE does not include them)"
         return
     if any(share.paused_wall_ns for share in account.threads.values()):
         yield "calls that began in a pause"
@@ -47,7 +47,8 @@ def kinds_left_out(process: Process) -> Iterator[str]:
     counted = [kind for kind, level in levels.items() if level == COUNT]
     off = [kind for kind, level in levels.items() if level == OFF]
     if off:
-        said = ", ".join(off) if len(off) <= len(levels) // 2 else f"all but {', '.join(timed + counted)}"
+        kept = [*timed, *counted]
+        said = f"all but {', '.join(kept)}" if kept and len(off) > len(levels) // 2 else ", ".join(off)
         yield f"kinds that were not recorded: {said}"
     if counted:
         yield f"kinds that were only counted: {', '.join(counted)}"

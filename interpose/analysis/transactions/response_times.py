@@ -364,8 +364,8 @@ class _Splitter:
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
     def _own(self, record: Record, calls: int, of_calls_ns: int) -> tuple[int, int]:
-        """The cost of recording within transactions: that of the calls, with their part of what was measured within
-        calls, and the measured cost of a thread outside of calls in its first.
+        """The cost of recording within transactions: that of their calls, with a share of the cost measured within
+        calls. The first transaction of a thread also has the cost measured outside of calls.
         """
         own_ns = own_cpu_ns = of_calls_ns
         thread = self._recorded.get(record.key[0])

@@ -62,7 +62,8 @@ def test_json_without_a_grouping_is_one_object(interpose):
     found = json.loads(out)
 
     assert (code, err) == (0, "")
-    totals, lists = ["elapsed_ns", "thread_ns", "cpu_ns", "complete"], ["rows", "findings", "memory", "counters"]
+    totals = ["elapsed_ns", "thread_ns", "overhead_in_calls_ns", "cpu_ns", "complete"]
+    lists = ["rows", "findings", "memory", "counters"]
     left_out = ["unexplained_wait_ns", "not_recorded"]
     assert list(found) == [*totals, *lists, "children_not_followed", *left_out, "warnings"]
     assert [row["kind"] for row in found["rows"]] == ["db", "file", "code", "overhead"]
