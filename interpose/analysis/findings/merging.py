@@ -9,7 +9,8 @@ from interpose.analysis.findings.finding import Calls, Finding
 
 
 def with_like_rows_together(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, in the evidence of which no two rows are of the same calls; those given do not change."""
+    """The findings, in the evidence of which no two rows are of the same calls; those given do not change. When calls
+    were made is left out: each experiment has its own clock."""
     return [replace(each, rows=_together(each.rows)) for each in findings]
 
 
@@ -19,7 +20,7 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
         key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end)
         into = found.get(key)
         if into is None:
-            found[key] = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns))
+            found[key] = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns), seen_ns={})
         else:
             _add(into, row)
     in_order = sorted(
