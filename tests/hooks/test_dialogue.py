@@ -275,7 +275,8 @@ def test_what_matches_the_redaction_does_not_reach_the_disk(talk):
     talked = talk(source, (b"Card: ", b"Annabel 5500-0000-0000-0004\n"), **variables)
 
     assert talked.lines[1:] == [("typed", "? ?"), ("shown", "card ? of ? ?")]
-    assert b"4111" not in talked.everything()
+    kept = talked.everything()
+    assert not any(part in kept for part in (b"4111-", b"-1111", b"41111111"))  # times may have any four digits
     assert b"Annabel" not in talked.everything()
     assert b"Annabel" in talked.screen
 
