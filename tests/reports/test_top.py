@@ -130,14 +130,19 @@ def test_what_is_no_time_is_refused_in_a_line(tmp_path, monkeypatch, capsys, wor
     assert told in capsys.readouterr().err
 
 
-def test_a_running_program_is_followed_until_it_ends(tmp_path):
-    program = subprocess.Popen(
+def started(tmp_path):
+    """The running program, recorded in test.1.er."""
+    return subprocess.Popen(
         [sys.executable, str(write_program(tmp_path, RUNNING))],
         cwd=tmp_path,
         env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+def test_a_running_program_is_followed_until_it_ends(tmp_path):
+    program = started(tmp_path)
     try:
         program.stdout.readline()
         words = [sys.executable, "-m", "interpose", "top", "test.1.er", "--every", "0.2", "--last", "60"]
@@ -158,13 +163,7 @@ def test_a_running_program_is_followed_until_it_ends(tmp_path):
 
 
 def test_a_running_program_may_be_named_by_its_process(tmp_path):
-    program = subprocess.Popen(
-        [sys.executable, str(write_program(tmp_path, RUNNING))],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    program = started(tmp_path)
     try:
         program.stdout.readline()
         words = [sys.executable, "-m", "interpose", "top", str(program.pid), "--once", "--last", "60"]

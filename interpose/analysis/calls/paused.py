@@ -50,7 +50,7 @@ class Paused(NamedTuple):
 NOT_PAUSED = Paused()
 
 
-class Stretch(NamedTuple):
+class PausedPart(NamedTuple):
     """A part of a pause outside of calls, and the CPU time of its thread in it."""
 
     begin_ns: int
@@ -61,19 +61,19 @@ class Stretch(NamedTuple):
 class PausedTimes:
     """What each thread spent in pauses outside of its calls."""
 
-    def __init__(self, stretches: Mapping[int, Iterable[Stretch]]) -> None:
-        self._stretches = {thread: sorted(each) for thread, each in stretches.items()}
-        self._ends = {thread: [each.end_ns for each in found] for thread, found in self._stretches.items()}
+    def __init__(self, parts: Mapping[int, Iterable[PausedPart]]) -> None:
+        self._parts = {thread: sorted(each) for thread, each in parts.items()}
+        self._ends = {thread: [each.end_ns for each in found] for thread, found in self._parts.items()}
 
     def __bool__(self) -> bool:
-        return any(self._stretches.values())
+        return any(self._parts.values())
 
     def within(self, thread: int, begin_ns: int = 0, end_ns: int = NO_END_NS) -> Paused:
-        """What `thread` spent there between the two instants. In a part of a stretch, its CPU time is in proportion."""
+        """What `thread` spent there between the two instants. Of a piece of a part, CPU time is in proportion."""
         wall_ns = cpu_ns = 0
-        stretches = self._stretches.get(thread, ())
-        for place in range(bisect_right(self._ends.get(thread, ()), begin_ns), len(stretches)):
-            each = stretches[place]
+        parts = self._parts.get(thread, ())
+        for place in range(bisect_right(self._ends.get(thread, ()), begin_ns), len(parts)):
+            each = parts[place]
             if each.begin_ns >= end_ns:
                 break
             part_ns = min(each.end_ns, end_ns) - max(each.begin_ns, begin_ns)
@@ -94,13 +94,13 @@ def paused_times(
         in_progress[call.thread].append(call)
     return PausedTimes(
         {
-            number: _stretches(pauses, _readings(process, pauses, events[number], each, in_progress[number]), each)
+            number: _parts(pauses, _readings(process, pauses, events[number], each, in_progress[number]), each)
             for number, each in lived.items()
         }
     )
 
 
-def _stretches(pauses: Pauses, readings: list[Reading], lived: Lived) -> Iterator[Stretch]:
+def _parts(pauses: Pauses, readings: list[Reading], lived: Lived) -> Iterator[PausedPart]:
     """A pause between two readings is outside of calls, unless the thread was inside one from the first reading on."""
     instants = [each.wall_ns for each in readings]
     for begin_ns, end_ns in pauses.overlapping(lived.start.wall_ns, lived.end.wall_ns):
@@ -109,7 +109,7 @@ def _stretches(pauses: Pauses, readings: list[Reading], lived: Lived) -> Iterato
             from_ns, until_ns = max(begin_ns, one.wall_ns), min(end_ns, other.wall_ns)
             if not one.is_inside and until_ns > from_ns:
                 used_ns = max(other.cpu_ns - one.cpu_ns, 0)
-                yield Stretch(from_ns, until_ns, used_ns * (until_ns - from_ns) // (other.wall_ns - one.wall_ns))
+                yield PausedPart(from_ns, until_ns, used_ns * (until_ns - from_ns) // (other.wall_ns - one.wall_ns))
 
 
 def _readings(

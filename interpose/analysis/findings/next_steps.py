@@ -55,9 +55,9 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
 def _mostly_in(survey: Survey, function: Function) -> Inner | None:
     """The library function with most of the CPU time of code below `function`, if it is a large part of it; or imports,
     if they are most of it."""
-    imports = survey.profiled.importing_ns(function_of((function.site,))) / function.code.cpu_ns
-    if imports >= IMPORTS_SHARE:
-        return Inner(None, imports)
+    imports_ns = survey.profiled.importing_ns(function_of((function.site,)))
+    if imports_ns and imports_ns >= IMPORTS_SHARE * function.code.cpu_ns:
+        return Inner(None, imports_ns / function.code.cpu_ns)
     below = survey.profiled.library_functions(function_of((function.site,)))
     share = below[0].code.cpu_ns / function.code.cpu_ns if below else 0
     return Inner(below[0].site, share) if share >= INNER_SHARE else None
