@@ -2,7 +2,7 @@
 
 import pytest
 
-from interpose.analysis.calls.paused import PausedTimes, Stretch
+from interpose.analysis.calls.paused import PausedPart, PausedTimes
 from interpose.analysis.transactions.tracking import (
     BEGINS,
     BY_DETAIL,
@@ -153,7 +153,7 @@ def test_a_thread_without_any_is_one():
 
 
 def test_pauses_are_left_out():
-    paused = PausedTimes({THREAD: [Stretch(3000, 4500, 300)]})
+    paused = PausedTimes({THREAD: [PausedPart(3000, 4500, 300)]})
     tracking = Tracker({THREAD: Life(1000, 0, 10_000, 500), THREAD + 1: Life(1000, 0, 10_000, 500)}, paused)
 
     assert [(closing.wall_ns, closing.cpu_ns) for _, closing in tracking.finish()] == [(7500, 200), (9000, 500)]
