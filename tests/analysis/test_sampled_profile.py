@@ -165,6 +165,18 @@ def test_cpu_time_is_divided_by_samples_that_were_ready_if_none_ran(tmp_path):
     assert 0 < found["parse"].code.margin_ns < 0.2 * found["parse"].code.cpu_ns
 
 
+def test_where_a_thread_loses_its_processor_it_has_used_no_time(tmp_path):
+    """Two functions run for 20 ms each; the thread always loses its processor in a third one, which takes no time."""
+    turn = [(what, name, 10 * MS) for name in ("parse", "save") for what in ("run", "run", "ready")]
+    turn = [(what, "clock" if what == "ready" else name, ns) for what, name, ns in turn]
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", Schedule(turn * 40))))
+
+    assert found["clock"].code.cpu_ns == 0
+    assert found["clock"].code.processor_ns == pytest.approx(800 * MS, rel=0.05)
+    assert share_of(found, "parse") == pytest.approx(0.5, abs=0.04)
+
+
 def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_samples(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     stacks = {name: build.sampled_stack(("app.py", 2, name)) for name in ("parse", "save", "rare")}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import WAITS, Sampled
+from interpose.experiments.model.sampled import RUNS, Sampled
 
 
 def samples_that_count(process: Process) -> float:
-    """As many samples of equal weight would tell as much. Each weighs as much as its thread used since the one before;
-    where others have the processors, some weigh much more than the rest."""
+    """As many samples of equal weight would tell as much. Each weighs as much as its thread used since it was seen to run
+    before; where others have the processors, some weigh much more than the rest."""
     carried: dict[int, int] = {}
     before: dict[int, int] = {}
     weights: list[float] = []
@@ -16,7 +16,7 @@ def samples_that_count(process: Process) -> float:
         used = record.cpu_ns - before.get(record.tid, record.cpu_ns)
         before[record.tid] = record.cpu_ns
         carried[record.tid] = carried.get(record.tid, 0) + used
-        if record.state != WAITS:
+        if record.state == RUNS:
             weights += [carried.pop(record.tid) / record.samples] * record.samples
     squares = sum(each * each for each in weights)
     return sum(weights) ** 2 / squares if squares else 0.0

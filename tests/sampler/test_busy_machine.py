@@ -1,5 +1,5 @@
-"""Other programs want the processors as well: a thread often loses its own where the recorder asks for its CPU time.
-That is not code of the program."""
+"""Other programs want the processors as well: a thread often loses its own where it, or the recorder, asks for its CPU
+time. That is not where it uses it."""
 
 import os
 import subprocess
@@ -32,6 +32,19 @@ began = time.thread_time()
 for i in range(4000): os.stat("/")
 print(json.dumps({"whole": whole, "calls": time.thread_time() - began}))
 """
+# It asks for its own CPU time again and again.
+ASKS = """
+import json, time
+
+def work():
+    return sum(range(20_000))
+
+spent = 0
+while (began := time.thread_time()) < 1.5:
+    work()
+    spent += time.thread_time() - began
+print(json.dumps({"work": spent, "whole": time.thread_time()}))
+"""
 BUSY = "while True: pass"
 
 
@@ -58,3 +71,15 @@ def test_where_a_thread_loses_its_processor_as_a_call_begins_it_used_no_time(rec
     share = 100 * cpu_ns["with_calls"] / (cpu_ns["with_calls"] + cpu_ns["work"])
     assert 100 * cpu_ns["[vdso]"] / sum(cpu_ns.values()) == pytest.approx(0, abs=5)  # it has the wall clock
     assert share == pytest.approx(100 * spent["calls"] / spent["whole"], abs=15)
+
+
+@pytest.mark.alone
+@pytest.mark.usefixtures("busy_machine")
+def test_where_a_thread_asks_for_its_cpu_time_it_used_none(record):
+    spent, experiment = record(ASKS, "--profile", "250")
+    if samples_that_count(experiment.founder) < 50:
+        pytest.skip("the machine is too busy: the program was seen to run too rarely")
+
+    code = profiled(Analysis(experiment)).code(lambda frames: innermost(frames).function)
+
+    assert code["work"].cpu_ns / 1e9 == pytest.approx(spent["work"], rel=0.1)

@@ -13,7 +13,7 @@ import pytest
 
 from interpose.analysis.recording.ending import has_mapped
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.sampled import RUNS, Sampled
 from interpose.profiler import Profiler
 from interpose.timing.sampler import Sampler
 from tests.hooks.test_other_interpreters import MAKING
@@ -326,7 +326,8 @@ def test_generators_many_deep_are_read_whole(interpose, tmp_path):
     assert interpose("run", "--profile", "250", "app.py").returncode == 0
 
     sampled = Sampled(Experiment(str(tmp_path / "work" / "test.1.er")).founder)
-    depths = [[site.function for site in sampled.frames(each.stack)].count("numbers") for each in sampled.samples()]
-    counts = [each.samples for each in sampled.samples()]
-    whole = sum(count for count, depth in zip(counts, depths, strict=True) if depth == 41)
-    assert whole > 0.8 * sum(counts)
+    # Where the thread is ready to run but has no processor, it has often lost it as it asked for its CPU time.
+    samples = [each for each in sampled.samples() if each.state == RUNS]
+    depths = [[site.function for site in sampled.frames(each.stack)].count("numbers") for each in samples]
+    whole = sum(each.samples for each, depth in zip(samples, depths, strict=True) if depth == 41)
+    assert whole > 0.8 * sum(each.samples for each in samples)

@@ -6,12 +6,11 @@ one in a call that only waits: its thread may be ready to run again, but it has 
 call used itself counts for the code after it. So a thread that computes for one millisecond in ten is divided as well
 as one that always computes, and after lost samples the next one represents more.
 
-Elsewhere, a thread that is ready to run counts like one that runs: it stopped where it computed. On a machine without
-an idle processor that is nearly every sample, because the sampler, when it wakes up, takes the processor of what it
-looks at.
-
-A thread that loses its processor to another thread often does so where the recorder asks for its CPU time, as a call
-begins. Such a sample does not show where the program used its CPU time, so the next sample gets that time.
+A thread that is ready to run stopped where the kernel took its processor. That is not where it uses its CPU time: the
+kernel notices the end of a turn at certain system calls, such as those that ask for CPU time, rather than elsewhere.
+So such a sample also carries the time on, to the next one that ran. But where a thread has used the CPU time of several
+samples without being seen to run, the sampler itself hardly gets a processor: there the samples that were ready count
+like those that run.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from interpose.experiments.model.sampled import NOT_READ, READY, RECORDS, RUNS, 
 CALIBRATES = "/interpose/capture/line_switch.py"
 OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
+SEEN_AFTER = 30  # intervals of CPU time in which a thread is surely seen to run, if it can be
 
 
 class Place(NamedTuple):
@@ -105,9 +105,23 @@ class Walked:
     unplaced_ns: Counter[int] = field(default_factory=Counter)
 
 
+class _Share(NamedTuple):
+    """CPU time for the stack of a sample; no pool: it belongs to a call."""
+
+    pool: Weights | None
+    place: Place
+    samples: int
+    cpu_ns: float
+
+    def give(self) -> None:
+        if self.pool is not None:
+            self.pool.add(self.place, self.samples, self.cpu_ns)
+
+
 @dataclass
 class _Thread:
-    """Where the walk through the samples of a thread is; `opening` is its first sample that ran or was ready to."""
+    """Where the walk through the samples of a thread is; `opening` is its first sample that ran or was ready to,
+    `carried` are those that were ready since it was last seen to run: by `ran`, when it had used `ran_ns`."""
 
     counted_ns: int
     first_ns: int
@@ -116,11 +130,23 @@ class _Thread:
     last_ns: int = 0
     samples: int = 0
     ready: int = 0
-    opening: tuple[Weights | None, Place, int, int] | None = None
+    ran_ns: int = 0
+    ran: _Share | None = None
+    opening: _Share | None = None
+    carried: list[_Share] = field(default_factory=list)
 
     @property
     def usual_ns(self) -> float:
         return (self.last_ns - self.first_ns) / (self.samples - 1) if self.samples > 1 else USUAL_NS
+
+    def give_carried(self, to: _Share | None) -> None:
+        """To the sample that ran, with its own time; without one, to each where it was ready."""
+        shares = self.carried
+        if to is not None:
+            shares = [to._replace(cpu_ns=to.cpu_ns + sum(each.cpu_ns for each in shares))]
+        for share in shares:
+            share.give()
+        self.carried = []
 
 
 def walk(
@@ -153,7 +179,7 @@ def walk(
         is_programs = is_code(sample, containers) and not calibrates(sample.stack)
         _take(made, thread, sample, put_into if is_programs else None, only_waits)
     for thread in threads.values():
-        _open(thread)
+        _settle(thread)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
     made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
@@ -191,12 +217,22 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
         pool.count(sample.state, place, samples)
     if only_waits:
         return
-    carried_ns = max(sample.cpu_ns - thread.counted_ns, 0)
+    share = _Share(pool, place, samples, max(sample.cpu_ns - thread.counted_ns, 0))
     thread.counted_ns = sample.cpu_ns
-    if thread.opening is None:
-        thread.opening = (pool, place, samples, carried_ns)
-    elif pool is not None:
-        pool.add(place, samples, carried_ns)
+    is_first, is_seen = thread.opening is None, sample.cpu_ns - thread.ran_ns < SEEN_AFTER * thread.usual_ns
+    if is_first:
+        thread.opening = share
+    elif is_seen and sample.state == READY:
+        thread.carried.append(share)
+    elif is_seen:
+        thread.give_carried(share)
+    else:
+        thread.carried.append(share)
+        thread.give_carried(None)
+    if is_first or sample.state == RUNS:
+        thread.ran_ns = sample.cpu_ns
+    if sample.state == RUNS:
+        thread.ran = share
 
 
 def _put_aside(made: Walked, counted_ns: dict[int, int], sample: SampleRecord) -> None:
@@ -207,9 +243,10 @@ def _put_aside(made: Walked, counted_ns: dict[int, int], sample: SampleRecord) -
         counted_ns[sample.tid] = sample.cpu_ns
 
 
-def _open(thread: _Thread) -> None:
-    """Give the first sample its weight, at most one interval, because the time before it is unknown."""
-    if thread.opening:
-        pool, place, samples, carried_ns = thread.opening
-        if pool is not None:
-            pool.add(place, samples, min(carried_ns, thread.usual_ns * samples))
+def _settle(thread: _Thread) -> None:
+    """Give the first sample its weight, at most one interval, because the time before it is unknown; and what was
+    carried to the end to the last one that ran."""
+    if thread.opening is not None:
+        share = thread.opening
+        share._replace(cpu_ns=min(share.cpu_ns, thread.usual_ns * share.samples)).give()
+    thread.give_carried(thread.ran._replace(cpu_ns=0) if thread.ran else None)
