@@ -7,8 +7,8 @@ from interpose.experiments.model.sampled import RUNS, Sampled
 
 
 def samples_that_count(process: Process) -> float:
-    """As many samples of equal weight would tell as much. Each weighs as much as its thread used since it was seen to run
-    before; where others have the processors, some weigh much more than the rest."""
+    """As many samples of equal weight would tell as much. Each weighs as much as its thread used since it was last
+    seen to run; where others have the processors, some weigh much more than the rest."""
     carried: dict[int, int] = {}
     before: dict[int, int] = {}
     weights: list[float] = []
