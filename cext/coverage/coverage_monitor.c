@@ -81,15 +81,15 @@ static PyObject *see_branch(PyObject *self, PyObject *const *arguments, size_t c
     (void)self, (void)count, (void)names;
     frame *here = innermost_frame();
     struct covered_code *known = known_covered(arguments[0]);
-    const struct planned_branch *planned =
-        known ? branch_at(known->plan, (uint32_t)PyLong_AsLong(arguments[1]) / 2) : NULL;
+    uint32_t unit = (uint32_t)PyLong_AsLong(arguments[1]) / 2, to = (uint32_t)PyLong_AsLong(arguments[2]) / 2;
+    const struct planned_branch *planned = known ? branch_told(known->plan, unit, to) : NULL;
     if (!planned || !here)
         return not_again();
     struct coverage_table *table = coverage_is_here() && !recorder_paused() ? table_of(known, here) : NULL;
     if (!table)
         Py_RETURN_NONE;
     struct covered_branch *branch = branch_in(table, (uint32_t)(planned - known->plan->branch));
-    note_branch(branch, planned, (uint32_t)PyLong_AsLong(arguments[2]) / 2);
+    note_branch(branch, planned, to);
     return branch->went_next && branch->went_other ? again_or_not() : Py_NewRef(Py_None);
 }
 

@@ -38,6 +38,10 @@ void find_branches(struct covered_plan *plan, const struct bytecode *code);
 /* The conditional jump that this instruction is, or NULL. */
 const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t unit);
 
+/* The conditional jump that an event tells of, which goes from `unit` to `to`; NULL: none that is planned. Where there are also events
+   of instructions, since 3.14, `unit` is not the jump, but the NOT_TAKEN behind it, or the POP_ITER behind the loop's END_FOR. */
+const struct planned_branch *branch_told(const struct covered_plan *plan, uint32_t unit, uint32_t to);
+
 /* The place that an instruction is in, from 1, or 0. */
 static inline uint32_t place_of_unit(const struct covered_plan *plan, uint32_t unit)
 {

@@ -180,6 +180,30 @@ def test_it_is_noted_which_way_conditions_went(traced):
     }  # fmt: skip
 
 
+def test_it_is_noted_which_way_conditions_went_where_a_line_has_several_statements(traced):
+    """Then instructions have events, and an event of a branch does not tell the jump, but what is behind it."""
+    done = traced(
+        """
+        def f(x):
+            for i in range(x): x -= 1; x += 1
+            if x: x = 5
+            while x > 3: x -= 1; x -= 1
+            for i in range(x):
+                if i > x:
+                    x += 1
+            return x
+
+        f(3); f(0)
+        """,
+        INTERPOSE="coverage",
+        INTERPOSE_BRANCHES="1",
+    )
+
+    gone = {(origin, went, jumped) for origin, _, _, went, jumped in branches(done, "f")}
+    assert {(3, True, True), (4, True, True), (6, True, True)} <= gone
+    assert len({(went, jumped) for origin, went, jumped in gone if origin == 7} & {(True, False), (False, True)}) == 1
+
+
 def test_branches_are_not_noted_unless_asked_for(traced):
     done = traced("def f(x):\n    if x:\n        x = 1\nf(1)\n", INTERPOSE="coverage")
 
