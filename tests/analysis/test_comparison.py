@@ -616,3 +616,37 @@ def test_a_condition_may_name_a_function(tmp_path, limit, code):
     before, after = sampled_run(tmp_path / "a.1.er", 40), sampled_run(tmp_path / "b.1.er", 80)
 
     assert main(["compare", before, after, "--by", "function", "--fail-if", f"cpu(parse) > {limit}"]) == code
+
+
+def rows_with(counts, name):
+    """Runs that all have the row `code`, and `name` with as many ms as said; None: they do not have it."""
+    found = []
+    for number, ms in enumerate(counts):
+        more = {} if ms is None else {Name(intrinsic=name): Figures(calls=5, total_ns=ms * MS, wall_ns=ms * MS)}
+        found.append(Run(f"r{number}", {Name("code"): Figures(1, 300 * MS, 300 * MS)} | more))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_b", "verdict"),
+    [
+        ([None] * 5, [64, 104, 103, 44, 29], CHANGED),
+        ([64, 104, 103, 44, 29], [None] * 5, CHANGED),
+        ([None] * 5, [64, 104, 103, 44, None], NOT_ENOUGH),
+        ([None] * 2, [64, 104], NOT_ENOUGH),
+    ],
+)
+def test_a_row_that_all_runs_of_one_side_have_and_none_of_the_other_has_changed(of_a, of_b, verdict):
+    found = compare(rows_with(of_a, "select 2"), rows_with(of_b, "select 2"))
+
+    assert next(row for row in found.rows if row.name.intrinsic == "select 2").verdict == verdict
+
+
+def test_a_word_of_a_command_that_was_not_recorded_may_be_any(place, interpose):
+    shop("a.1.er", arguments=["app.py", "?"])
+    shop("b.1.er", arguments=["app.py", "t.json"])
+    shop("c.1.er", arguments=["app.py", "u.json", "?"])
+
+    assert "command differs" not in interpose("compare", "a.1.er", "b.1.er")[2]
+    assert "command differs" in interpose("compare", "a.1.er", "c.1.er")[2]
+    assert "command differs" in interpose("compare", "b.1.er", "c.1.er")[2]

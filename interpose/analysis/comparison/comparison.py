@@ -83,11 +83,17 @@ def _compared(
     of, grain = MEASURES[measure].of, MEASURES[measure].grain
     figures_a, figures_b = ([[run.rows.get(name, Figures()) for run in side] for name in names] for side in (a, b))
     numbers_a, numbers_b = ([[of(each) for each in row] for row in side] for side in (figures_a, figures_b))
-    found = differences(numbers_a, numbers_b, tolerance, grain)
+    one_sided = [_is_one_sided(name, a, b) for name in names]
+    found = differences(numbers_a, numbers_b, tolerance, grain, one_sided)
     return [
         Compared(name, each, _calls(one), _calls(other), matter)
         for name, each, one, other in zip(names, found, figures_a, figures_b, strict=True)
     ]
+
+
+def _is_one_sided(name: Name, a: Sequence[Run], b: Sequence[Run]) -> bool:
+    have_a, have_b = ({name in run.rows for run in side} for side in (a, b))
+    return (have_a, have_b) in (({True}, {False}), ({False}, {True}))
 
 
 def _calls(figures: Sequence[Figures]) -> float:

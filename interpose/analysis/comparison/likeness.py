@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.analysis import Analysis
@@ -16,6 +16,8 @@ MEAN_NOTHING = frozenset(
     for name in ("DIR", "NAME", "SAVES", "ARCHIVE", "GROUP", "GROUP_READS", "TRIGGER", "LIMIT", "POOL", "SEED")
 )
 _SHOWN = 3
+COMMAND = "command"
+NOT_RECORDED = "?"  # a word of a command
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def _facts(log: Log) -> dict[str, str]:
         "interpose": log.collector.get("version", ""),
         "clock": log.clock.get("kind", ""),
         "shims": log.interposed.get("by", ""),
-        "command": " ".join(log.arguments),
+        COMMAND: " ".join(log.arguments),
     }
     return facts | {name: value for name, value in log.settings.items() if name not in MEAN_NOTHING}
 
@@ -72,13 +74,22 @@ def unlike(a: Sequence[Circumstances], b: Sequence[Circumstances]) -> list[str]:
     lines = [f"{each.name}: {doubt}" for each in (*a, *b) for doubt in each.doubts]
     for fact in dict.fromkeys(fact for each in (*a, *b) for fact in each.facts):
         values_a, values_b = ([each.facts.get(fact, "") for each in side] for side in (a, b))
-        if len({*values_a, *values_b}) > 1:
+        if _differ(fact, {*values_a, *values_b}):
             lines.append(f"{fact} differs: {_shown(values_a)}, then {_shown(values_b)}")
     if files := _changed_sources([*a, *b]):
         lines.append(f"sources differ, lines may have moved: {_few(files)}")
     if some := [each.name for each in (*a, *b) if not each.sources]:
         lines.append(f"sources were not kept, whether they differ is not known: {_few(some)}")
     return lines
+
+
+def _differ(fact: str, values: Collection[str]) -> bool:
+    """Words of commands that were not recorded may be equal: a file's name is, and only if the file is there."""
+    if fact != COMMAND or len(values) < 2:
+        return len(values) > 1
+    commands = [value.split(" ") for value in values]
+    is_longer = len({len(words) for words in commands}) > 1
+    return is_longer or any(len({*each} - {NOT_RECORDED}) > 1 for each in zip(*commands, strict=True))
 
 
 def _changed_sources(runs: Sequence[Circumstances]) -> list[str]:
