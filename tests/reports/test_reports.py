@@ -75,9 +75,15 @@ def test_what_is_not_printable_is_shown_as_an_escape():
     assert clean("a\x1b[31m\n\x9b\u202e\U000e0001b") == r"a\x1b[31m\x0a\x9b\u202e\U000e0001b"
 
 
-@given(st.text(alphabet="ab\u4e2d\u0301", max_size=30), st.integers(1, 20), st.sampled_from(["start", "end"]))
+@given(st.text(alphabet="ab\u4e2d\u0301", max_size=30), st.integers(1, 20), st.sampled_from(["start", "end", "ends"]))
 def test_a_shortened_text_fits(anything, width, keep):
     assert columns_of(shortened(anything, width, keep)) <= width
+
+
+def test_of_a_text_its_start_its_end_or_both_remain():
+    shown = [shortened("test_a.py::test_insert[2]", 11, keep) for keep in ("start", "end", "ends")]
+
+    assert shown == ["test_a.py:\u2026", "\u2026_insert[2]", "test_\u2026rt[2]"]
 
 
 def table_of(rows):

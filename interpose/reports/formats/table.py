@@ -22,8 +22,8 @@ class Column:
     """A column of a table for people: its header, which can have several lines, and how it shows a row.
 
     If a line does not fit, `optional` columns are left out, the last one first, and `flexible` ones are shortened;
-    `keep` says which end of a text remains. A column that `wraps` continues on the next line instead: sentences are not
-    cut.
+    `keep` says what of a text remains: its `start`, its `end`, or both `ends`. A column that `wraps` continues on the
+    next line instead: sentences are not cut.
     """
 
     title: str
@@ -139,9 +139,8 @@ def shortened(text: str, width: int, keep: str = "start") -> str:
         return text
     if width < 1:
         return ""
-    if keep == "end":
-        return "\u2026" + _cut(text[::-1], width - 1)[::-1]
-    return _cut(text, width - 1) + "\u2026"
+    end = {"start": 0, "ends": (width - 1) // 2, "end": width - 1}[keep]
+    return _cut(text, width - 1 - end) + "\u2026" + _cut(text[::-1], end)[::-1]
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from interpose.analysis.profile.by_transaction import InTransaction
@@ -24,9 +24,14 @@ def transactions_table(made: Transactions) -> Table:
     return Table(
         names=("transaction", *FIGURES, *percentiles, *split, "overlap_ns", *(("kept",) if made.estimate else ())),
         values=lambda row: _values(row, made),
-        columns=[Column("transaction", lambda row: clean(row.name), right=False, flexible=True), *_columns(made)],
+        columns=[_name_column(lambda row: row.name), *_columns(made)],
         rows=made.rows,
     )
+
+
+def _name_column(name_of: Callable[[Any], str]) -> Column:
+    """Names often begin alike (those of tests of one file), or end alike."""
+    return Column("transaction", lambda row: clean(name_of(row)), right=False, flexible=True, keep="ends")
 
 
 def code_table(rows: Sequence[InTransaction], log: Log) -> Table:
@@ -37,7 +42,7 @@ def code_table(rows: Sequence[InTransaction], log: Log) -> Table:
         names=("transaction", "function", "file", "line", "samples", "self_cpu_ns", "margin_ns"),
         values=_values_of_code,
         columns=[
-            Column("transaction", lambda each: clean(each.transaction), right=False, flexible=True),
+            _name_column(lambda each: each.transaction),
             Column("function", lambda each: clean(each.function.site.function), right=False, flexible=True),
             Column("line", lambda each: clean(places.line(each.function.site)) if each.function.is_known else "",
                    right=False, flexible=True, keep="end"),
