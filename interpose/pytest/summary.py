@@ -25,9 +25,13 @@ def summary_of(directory: str, tests: set[str]) -> list[str]:
     place = os.path.relpath(whole.directory)
     slowest = sorted((row for row in rows if wait_ns(row) >= LEAST_WAIT_NS), key=wait_ns, reverse=True)[:SHOWN]
     said = "; waited longest (wait of total time):" if slowest else ""
-    lines = [f"interpose: {place}: {count(len(rows), 'test')}{said}"]
+    recorded = count(len(tests), "test")
+    if len(rows) < len(tests):
+        recorded = f"{len(rows):,} of {recorded} recorded"
+    lines = [f"interpose: {place}: {recorded}{said}"]
     lines += [f"  {duration(wait_ns(row)):>8} of {duration(row.response_ns):>8}  {clean(row.name)}" for row in slowest]
-    return [*lines, f"next: interpose transactions {place}"]
+    has_times = rows and not whole.founder.log.interval
+    return [*lines, f"next: interpose {'transactions' if has_times else 'report'} {place}"]
 
 
 def wait_ns(row: Transaction) -> int:

@@ -162,6 +162,7 @@ def test_percentiles_are_right_to_one_per_cent_however_they_are_merged(built):
         for percent in (1, 50, 90, 95, 99, 100):
             exact = ordered[max(-(-len(ordered) * percent // 100), 1) - 1]
             assert sums.percentile_ns(percent) == pytest.approx(exact, rel=0.01)
+        assert sums.percentile_ns(100) == sums.percentile_ns(99.999) == ordered[-1]
 
 
 def test_single_events_and_other_fields_are_said_not_to_be_there(built, interpose):

@@ -348,6 +348,13 @@ def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
 
 
 @pytest.mark.any_python
+def test_the_summary_says_how_many_tests_were_recorded(tests):
+    ran = tests("def test_one(): pass\ndef test_other(): pass\n", "--interpose", INTERPOSE_KINDS="db")
+
+    assert "interpose: test.1.er: 0 of 2 tests recorded\nnext: interpose report test.1.er\n" in ran.stdout
+
+
+@pytest.mark.any_python
 def test_the_summary_names_the_tests_that_waited_longest(tests):
     ran = tests(
         """

@@ -63,6 +63,10 @@ class Histogram:
         """
         return self.percentiles((percent,))[0]
 
+    def is_longest(self, percent: float) -> bool:
+        """Whether that percentile is the longest time."""
+        return _rank(percent, self.total) >= self.total
+
     def percentiles(self, percents: Iterable[float]) -> list[int]:
         """Several percentiles, each as by `percentile`."""
         ordered = sorted(self.counts.items())

@@ -94,9 +94,13 @@ class Sums:
         self.rows, self.bytes = self.rows + self.bytes, 0
 
     def percentile_ns(self, percent: float) -> int | None:
-        """The wall time that this percentage did not exceed, within 1 %; None without a histogram."""
+        """The wall time that this percentage did not exceed, within 1 %, or exactly if it is the longest.
+
+        None without a histogram."""
         if self.walls is None or not self.walls.counts:
             return None
+        if self.walls.is_longest(percent):
+            return self.wall_most_ns
         return min(max(self.walls.percentile(percent), self.wall_least_ns), self.wall_most_ns)
 
 
