@@ -65,6 +65,12 @@ class Sampled:
             place = f"{self._process.place}/{SAMPLES}"
             self._process.damages.add(place, f"more than {RECORDS_AT_MOST:,} records, the rest was not read")
 
+    def numbered(self) -> Iterator[tuple[int, SampleRecord]]:
+        """The samples, each with the number by which others refer to it."""
+        for number, record, _ in self._samples.bounded(RECORDS_AT_MOST) if self._samples else ():
+            if record.time_ns and record.last_ns >= record.time_ns:
+                yield number, record
+
     def memory(self) -> Iterator[MemoryRecord]:
         """How much memory the process had, each time that had changed, in the order of time."""
         table = self._process.table_if_there(MEMORY, MemoryRecord)

@@ -96,6 +96,36 @@ def test_a_function_has_the_faults_of_the_pages_that_it_touches(record):
     assert pages <= faults.total <= pages + STARTUP + told["last"]["minor_faults"] - told["after"]["minor_faults"]
 
 
+TAKING_TURNS = """
+def compute():
+    return sum(i * i for i in range(150_000))
+
+def turns():
+    area = mmap.mmap(-1, 10_000 * 4096)
+    for _ in range(40):
+        area.madvise(mmap.MADV_DONTNEED)  # its pages are faults again
+        touch_again(area)
+        compute()
+
+def touch_again(area):
+    for place in range(0, len(area), 4096):
+        area[place] = 1
+
+print(json.dumps(measured(turns)))
+"""
+
+
+@pytest.mark.long
+def test_a_function_that_follows_another_one_has_none_of_its_faults(record):
+    """Turns of some milliseconds: of each interval in which one ends, a part is of the other."""
+    told, experiment = record(PROGRAM + TAKING_TURNS, "--counters", "faults", "--profile", "500")
+
+    pages = told["after"]["minor_faults"] - told["before"]["minor_faults"]
+    assert pages >= 40 * 10_000
+    assert below(experiment, "faults", "compute") < 0.05 * pages
+    assert below(experiment, "faults", "touch_again") == pytest.approx(pages, rel=0.06)
+
+
 @pytest.mark.long
 def test_threads_have_what_the_kernel_tells_them_of_themselves(record):
     text = """

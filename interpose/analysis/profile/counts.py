@@ -1,27 +1,31 @@
 """What was counted besides time (INTERPOSE_COUNTERS): by thread, and by the code that the thread was seen running.
 
-The kernel counts, and the monitor reads its counters with each sample of a thread. What was counted since the sample
-before belongs to what the thread does at the sample. So a thread's figures are exact from its first sample on, and only
-their division among code is by samples. For page faults and switches the kernel also has the figures of the whole
+The kernel counts, and the monitor reads its counters with each sample of a thread. So a thread's figures are exact from
+its first sample on, and only their division among code is by samples. What was counted since a thread was last seen to
+run is divided between the places where it was and is (rates.py). Only switches belong to where the sample finds the
+thread, because they come as it waits. For page faults and switches the kernel also has the figures of the whole
 process; what they have more is of no sample: of threads never seen, and of the time before a thread's first one.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.margin import Count, margin
 from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, sampled_frames
+from interpose.analysis.profile.rates import Passage, divided
 from interpose.counters import COUNTERS, counters_of, why_not
+from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTED, Sampled
+from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTED, RUNS, Sampled
 
 Group = TypeVar("Group", bound=Hashable)
+OF_WAITS = frozenset(("switches", "voluntary_switches", "involuntary_switches", "migrations"))
 _NO_SAMPLE = -1
 
 
@@ -140,8 +144,10 @@ def counters_in(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _of_process(process: Process, made: list[Counted]) -> list[Counted]:
+    sampled = Sampled(process)
     numbers = {thread.record.tid: thread.number for thread in process.threads}
-    for record, sample in Sampled(process).counts():
+    up_to: dict[int, Counter[int]] = defaultdict(Counter)
+    for record, sample in sampled.counts():
         if record.counter >= len(made) or not record.kind:
             continue
         each = made[record.counter]
@@ -149,12 +155,65 @@ def _of_process(process: Process, made: list[Counted]) -> list[Counted]:
             each.error = record.counted
             continue
         each.in_user_mode |= record.kind == COUNTED_IN_USER_MODE
-        stack, intrinsic = (sample.stack, sample.intrinsic) if sample else (_NO_SAMPLE, 0)
         thread = record.thread or numbers.get(record.tid, 0)
-        each.by_place[Seen(thread, record.tid, stack, intrinsic)] += record.counted
         each.threads.add((thread, record.tid))
         each.squares += record.counted**2 / (max(sample.samples, 1) if sample else 1)
+        if sample:
+            up_to[record.sample][record.counter] += record.counted
+        else:
+            each.by_place[Seen(thread, record.tid, _NO_SAMPLE, 0)] += record.counted
+    if up_to:
+        _divide(sampled, numbers, up_to, made)
     return made
+
+
+def _divide(
+    sampled: Sampled, numbers: Mapping[int, int], up_to: Mapping[int, Counter[int]], made: Sequence[Counted]
+) -> None:
+    """Give what was counted up to each sample to the places where its thread was."""
+    threads: dict[int, _Thread] = defaultdict(_Thread)
+    passages: dict[tuple[Seen, Seen], Passage] = defaultdict(Passage)
+    at_samples: dict[Seen, Counter[int]] = defaultdict(Counter)
+    for number, sample in sampled.numbered():
+        here = Seen(sample.thread or numbers.get(sample.tid, 0), sample.tid, sample.stack, sample.intrinsic)
+        counts = up_to.get(number, Counter())
+        at_samples[here].update(counts)
+        threads[sample.tid].come_to(here, sample, counts, passages)
+    carried = [found for thread in threads.values() for found in thread.carried.items()]
+    for counter, each in enumerate(made):
+        if each.name in OF_WAITS:
+            found = {seen: counts[counter] for seen, counts in at_samples.items()}
+        else:
+            found = divided(passages, counter)
+            for seen, counts in carried:
+                found[seen] = found.get(seen, 0) + counts[counter]
+        each.by_place.update({seen: each.by_place.get(seen, 0) + count for seen, count in found.items() if count})
+
+
+@dataclass
+class _Thread:
+    """Where a thread was last seen to run, and the CPU time that it had used then; what was counted since, by the
+    places in which it was seen without running."""
+
+    left: Seen | None = None
+    used_ns: int = 0
+    carried: dict[Seen, Counter[int]] = field(default_factory=dict)
+
+    def come_to(
+        self, here: Seen, sample: SampleRecord, counts: Counter[int], passages: dict[tuple[Seen, Seen], Passage]
+    ) -> None:
+        if sample.state != RUNS:
+            if counts:
+                self.carried.setdefault(here, Counter()).update(counts)
+            return
+        passage = passages[self.left or here, here]
+        used_ns = max(sample.cpu_ns - self.used_ns, 0)
+        half_ns = used_ns / max(sample.samples, 1) / 2
+        passage.left_ns += half_ns
+        passage.entered_ns += used_ns - half_ns
+        for each in (counts, *self.carried.values()):
+            passage.counted.update(each)
+        self.left, self.used_ns, self.carried = here, sample.cpu_ns, {}
 
 
 def _frames(sampled: Sampled, stack: int) -> Frames:
