@@ -283,11 +283,13 @@ def test_switches_are_where_the_thread_is_found_waiting_and_faults_where_it_runs
     for name, found in (("switches", {"wait": 90}), ("faults", {"parse": 90})):
         build = Build(tmp_path / f"{name}.1.er", settings={"INTERPOSE_COUNTERS": name})
         wait, parse = (build.sampled_stack(("shop.py", line, name)) for line, name in ((3, "wait"), (9, "parse")))
+        sleep = build.intrinsic("time.sleep", "sleep")
         for number in range(1, 31):
             is_waiting = number % 3 > 0
             used_ns = (number // 3 + 1) * MS
             build.thread_sample(START_NS + number * MS, cpu_ns=used_ns, stack=wait if is_waiting else parse,
-                                state=WAITS if is_waiting else RUNS)  # fmt: skip
+                                state=WAITS if is_waiting else RUNS, call=number if is_waiting else 0,
+                                intrinsic=sleep if is_waiting else 0)  # fmt: skip
             if is_waiting and number % 3 == 1:
                 build.counted(9, sample=number)
 

@@ -1,10 +1,10 @@
 """What was counted besides time (INTERPOSE_COUNTERS): by thread, and by the code that the thread was seen running.
 
 The kernel counts, and the monitor reads its counters with each sample of a thread. So a thread's figures are exact from
-its first sample on, and only their division among code is by samples. What was counted since a thread was last seen to
-run is divided between the places where it was and is (rates.py). Only switches belong to where the sample finds the
-thread, because they come as it waits. For page faults and switches the kernel also has the figures of the whole
-process; what they have more is of no sample: of threads never seen, and of the time before a thread's first one.
+its first sample on, and only their division among code is by samples. What was counted since a thread was last seen
+outside of a wait is divided between the places where it was and is (rates.py). Only switches belong to where the sample
+finds the thread, because they come as it waits. For page faults and switches the kernel also has the figures of the
+whole process; what they have more is of no sample: of threads never seen, and of the time before a thread's first one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.margin import Count, margin
-from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, sampled_frames
+from interpose.analysis.profile.profiled import NOT_SAMPLED, ONLY_WAITING, Frames, numbers_of, sampled_frames
 from interpose.analysis.profile.rates import Passage, divided
 from interpose.counters import COUNTERS, counters_of, why_not
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTED, RUNS, Sampled
+from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTED, WAITS, Sampled
 
 Group = TypeVar("Group", bound=Hashable)
 OF_WAITS = frozenset(("switches", "voluntary_switches", "involuntary_switches", "migrations"))
@@ -163,22 +163,24 @@ def _of_process(process: Process, made: list[Counted]) -> list[Counted]:
         else:
             each.by_place[Seen(thread, record.tid, _NO_SAMPLE, 0)] += record.counted
     if up_to:
-        _divide(sampled, numbers, up_to, made)
+        _divide(process, numbers, up_to, made)
     return made
 
 
 def _divide(
-    sampled: Sampled, numbers: Mapping[int, int], up_to: Mapping[int, Counter[int]], made: Sequence[Counted]
+    process: Process, numbers: Mapping[int, int], up_to: Mapping[int, Counter[int]], made: Sequence[Counted]
 ) -> None:
     """Give what was counted up to each sample to the places where its thread was."""
     threads: dict[int, _Thread] = defaultdict(_Thread)
     passages: dict[tuple[Seen, Seen], Passage] = defaultdict(Passage)
     at_samples: dict[Seen, Counter[int]] = defaultdict(Counter)
-    for number, sample in sampled.numbered():
+    waits = numbers_of(process, ONLY_WAITING)
+    for number, sample in Sampled(process).numbered():
         here = Seen(sample.thread or numbers.get(sample.tid, 0), sample.tid, sample.stack, sample.intrinsic)
         counts = up_to.get(number, Counter())
         at_samples[here].update(counts)
-        threads[sample.tid].come_to(here, sample, counts, passages)
+        only_waits = sample.state == WAITS and sample.intrinsic in waits
+        threads[sample.tid].come_to(here, sample, only_waits, counts, passages)
     carried = [found for thread in threads.values() for found in thread.carried.items()]
     for counter, each in enumerate(made):
         if each.name in OF_WAITS:
@@ -192,17 +194,22 @@ def _divide(
 
 @dataclass
 class _Thread:
-    """Where a thread was last seen to run, and the CPU time that it had used then; what was counted since, by the
-    places in which it was seen without running."""
+    """Where a thread was last seen outside of a wait, and the CPU time that it had used then; what was counted since,
+    by the places in which it was seen waiting."""
 
     left: Seen | None = None
     used_ns: int = 0
     carried: dict[Seen, Counter[int]] = field(default_factory=dict)
 
     def come_to(
-        self, here: Seen, sample: SampleRecord, counts: Counter[int], passages: dict[tuple[Seen, Seen], Passage]
+        self,
+        here: Seen,
+        sample: SampleRecord,
+        only_waits: bool,
+        counts: Counter[int],
+        passages: dict[tuple[Seen, Seen], Passage],
     ) -> None:
-        if sample.state != RUNS:
+        if only_waits:
             if counts:
                 self.carried.setdefault(here, Counter()).update(counts)
             return
