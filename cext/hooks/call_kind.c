@@ -6,6 +6,7 @@
 #include "cpython/attributes.h"
 #include "cpython/frame.h"
 #include "hooks/await_table.h"
+#include "hooks/carried_transactions.h"
 #include "hooks/database_server.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/object_descriptor.h"
@@ -80,6 +81,14 @@ static enum kind kind_of_result(const struct call *call)
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
 {
     return answer_is_awaited(thread->number) ? KIND_net : kind_of_watched(watcher, is_sure);
+}
+
+uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher)
+{
+    uint32_t as_answer = slot->intrinsic + slot->kinds[KIND_net];
+    bool is_for_requests = span->intrinsic == as_answer && was_worked_for(span) && !is_serving(span->thread) &&
+                           !answer_is_awaited(span->thread->number) && !awaits_others(watcher, false);
+    return is_for_requests ? slot->intrinsic + slot->kinds[KIND_idle] : span->intrinsic;
 }
 
 static uint32_t kind_by_choice(const struct call *call, const struct thread *thread)

@@ -18,5 +18,9 @@
    whatever is known of its descriptor. */
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure);
 
+/* Which of its numbers the wait of a loop has in the end: if another thread worked for what the loop serves, the loop had
+   nothing else to do. */
+uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher);
+
 /* What has to be added to the number of an intrinsic of several kinds. */
 uint32_t chosen_kind(const struct call *call, const struct thread *thread);

@@ -169,9 +169,12 @@ static bool begin_wait(struct span *span, const struct c_loop *loop)
     return level == LEVEL_time && span_begin(span, thread, slot->intrinsic + added, stack_of_wait(thread), 0);
 }
 
-static void end_wait(struct span *span)
+static void end_wait(struct span *span, const struct c_loop *loop)
 {
-    if (span_stop(span) && span_write(span, 0, 0) && recorder.governed)
+    if (!span_stop(span))
+        return;
+    span->intrinsic = number_of_poll(span, &loop->slot, this_loop());
+    if (span_write(span, 0, 0) && recorder.governed)
         governor_note(span->intrinsic);
 }
 
@@ -183,7 +186,7 @@ static void end_wait(struct span *span)
     int result = call; \
     saved = errno; \
     if (is_begun) \
-        end_wait(&span); \
+        end_wait(&span, loop); \
     errno = saved; \
     return result
 

@@ -495,3 +495,28 @@ def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tm
         ("select.epoll.poll", "idle"),
         ("select.epoll.poll", "net"),
     ]
+
+
+def test_a_loop_that_waits_for_its_own_threads_is_idle(with_other):
+    done = with_other(ASKS_TWICE, """
+    from interpose import transaction
+    async def main():
+        served, stop = [], asyncio.Event()
+        async def serve(reader, writer):
+            while await reader.read(100):
+                with transaction("answer"):
+                    served.append(await (asyncio.sleep(0.15) if served else asyncio.to_thread(time.sleep, 0.15)))
+                writer.write(b"answer")
+            writer.close()
+            stop.set()
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        client = start_client(server.sockets[0])
+        await stop.wait()
+        server.close()
+        client.wait()
+    asyncio.run(main())
+    """)
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "poll" in each[0]]
+
+    assert done.stderr == ""
+    assert [kind for _, kind, _ in found][-4:] == ["idle", "idle", "idle", "net"]  # the last one is its own timer
