@@ -71,6 +71,7 @@ struct thread {
     uint32_t writing;   /* its state is being written: calls of a signal handler meanwhile are not recorded */
     uint32_t serving;   /* the intrinsic of the call that waits for a request to answer, or 0 */
     uint32_t marked;    /* transactions that the program began in coroutines, and that are in progress */
+    uint32_t works_for; /* the number of the thread for whose transaction it runs a call, or 0 */
     uint32_t in_loop;   /* an event loop runs on it: calls may belong to a task */
     uint32_t greenlet;  /* task id of the running greenlet, or 0 */
     uint64_t delay_before_ns; /* its run-queue delay when it began to record */

@@ -47,6 +47,8 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
+    if (is_number_of(await->intrinsic, KIND_db))
+        await_answer(await);
     if (UNLIKELY(await->scope && !index))
         await_joins(await, thread);
     if (UNLIKELY(await->has_context))

@@ -19,6 +19,32 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
+/* How many answers of databases are awaited, by the number of the thread. Threads with the same place share it. */
+static uint32_t answers_awaited[256];
+
+static uint32_t *answers_of(uint32_t thread)
+{
+    return &answers_awaited[thread % (sizeof answers_awaited / sizeof *answers_awaited)];
+}
+
+void await_answer(struct await *await)
+{
+    await->is_of_database = true;
+    __atomic_add_fetch(answers_of(await->thread), 1, __ATOMIC_RELAXED);
+}
+
+void await_answered(struct await *await)
+{
+    if (await->is_of_database)
+        __atomic_sub_fetch(answers_of(await->thread), 1, __ATOMIC_RELAXED);
+    await->is_of_database = false;
+}
+
+bool answer_is_awaited(uint32_t thread)
+{
+    return __atomic_load_n(answers_of(thread), __ATOMIC_RELAXED);
+}
+
 static size_t place_of_await(const PyObject *awaited)
 {
     size_t place = ((uintptr_t)awaited >> 4) * 0x9e3779b97f4a7c15u >> 20;
@@ -68,6 +94,7 @@ void await_forget(const PyObject *awaited)
     PyObject *told = await->told, *scope = await->scope, *state = await->state;
     if (scope)
         --*those_of_scope(scope);
+    await_answered(await);
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -86,6 +113,7 @@ void awaits_forget(void)
     awaits.places = NULL;
     awaits.size = awaits.used = 0;
     memset(awaits_by_scope, 0, sizeof awaits_by_scope);
+    memset(answers_awaited, 0, sizeof answers_awaited);
     tasks_forget();
 }
 

@@ -23,6 +23,7 @@ struct await {
     bool is_inside_passed_over; /* in a task of its own */
     bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;
+    bool is_of_database; /* an answer of one is awaited */
     struct trace_context context; /* that the request came with */
     PyObject *state;              /* and its trace state; a reference to bytes, or NULL */
 };
@@ -35,6 +36,14 @@ struct await *await_add(PyObject *awaited);
 
 /* Entries after it in the same chain move up. */
 void await_forget(const PyObject *awaited);
+
+/* Note that an answer of a database is awaited on the await's thread; and that it no longer is. */
+void await_answer(struct await *await);
+
+void await_answered(struct await *await);
+
+/* Does a task on this thread await the answer of a database? */
+bool answer_is_awaited(uint32_t thread);
 
 /* Those of a parent are not the child's. */
 void awaits_forget(void);

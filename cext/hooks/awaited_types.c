@@ -62,8 +62,10 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
     if (!step->thread)
         marks_step(awaited, false);
     struct await *await = await_find(awaited);
-    if (await && has_not_begun(awaited, sort))
+    if (await && has_not_begun(awaited, sort)) {
         await->call = 0;
+        await_answered(await);
+    }
     if (stays)
         Py_SET_TYPE(awaited, &sort->type);
     else

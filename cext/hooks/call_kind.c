@@ -5,6 +5,8 @@
 
 #include "cpython/attributes.h"
 #include "cpython/frame.h"
+#include "hooks/await_table.h"
+#include "hooks/carried_transactions.h"
 #include "hooks/database_server.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/object_descriptor.h"
@@ -76,7 +78,20 @@ static enum kind kind_of_result(const struct call *call)
     return is_of_threads ? KIND_sync : KIND_process;
 }
 
-static uint32_t kind_by_choice(const struct call *call)
+enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
+{
+    return answer_is_awaited(thread->number) ? KIND_net : kind_of_watched(watcher, is_sure);
+}
+
+uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher)
+{
+    uint32_t as_answer = slot->intrinsic + slot->kinds[KIND_net];
+    bool is_for_requests = span->intrinsic == as_answer && was_worked_for(span) && !is_serving(span->thread) &&
+                           !answer_is_awaited(span->thread->number) && !awaits_others(watcher, false);
+    return is_for_requests ? slot->intrinsic + slot->kinds[KIND_idle] : span->intrinsic;
+}
+
+static uint32_t kind_by_choice(const struct call *call, const struct thread *thread)
 {
     const struct slot *slot = call->slot;
     switch ((enum choice)slot->choice) {
@@ -89,7 +104,7 @@ static uint32_t kind_by_choice(const struct call *call)
     case CHOICE_blocking:
         return slot->kinds[is_blocking_command(argument_of(call, 0)) ? KIND_idle : KIND_db];
     case CHOICE_poll:
-        return slot->kinds[kind_of_watched(watcher_of(call->owner), false)];
+        return slot->kinds[kind_of_poll(thread, watcher_of(call->owner), false)];
     case CHOICE_child:
         return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_pool:
@@ -112,5 +127,5 @@ uint32_t chosen_kind(const struct call *call, const struct thread *thread)
         return slot->kinds[KIND_db];
     if (slot->kinds[KIND_process] && inside(thread, KIND_process)) /* how it is seen that a child has ended */
         return slot->kinds[KIND_process];
-    return busy_while_serving(slot, kind_by_choice(call), thread);
+    return busy_while_serving(slot, kind_by_choice(call, thread), thread);
 }

@@ -14,5 +14,13 @@
 #include "hooks/slot.h"
 #include "hooks/traffic.h"
 
+/* Whether a loop waits for answers or for work. Some drivers write in C, unseen, so an awaited answer of a database counts,
+   whatever is known of its descriptor. */
+enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure);
+
+/* Which of its numbers the wait of a loop has in the end: if another thread worked for what the loop serves, the loop had
+   nothing else to do. */
+uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher);
+
 /* What has to be added to the number of an intrinsic of several kinds. */
 uint32_t chosen_kind(const struct call *call, const struct thread *thread);

@@ -31,6 +31,45 @@ static struct carrying {
     struct origin origin;
 } carrying[CARRYING + TRIES];
 
+/* The calls that other threads run for transactions of a thread, by its number: how many there are, and when the last one
+   ended. Threads with the same place share it. */
+static struct work {
+    uint32_t recording, running;
+    uint64_t ended_ns;
+} works[256];
+
+static struct work *work_for(uint32_t thread)
+{
+    struct work *found = &works[thread % (sizeof works / sizeof *works)];
+    if (__atomic_exchange_n(&found->recording, recorder.serial, __ATOMIC_RELAXED) != recorder.serial) {
+        __atomic_store_n(&found->running, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&found->ended_ns, 0, __ATOMIC_RELAXED);
+    }
+    return found;
+}
+
+static void work_begins(struct thread *thread, uint32_t works_for)
+{
+    thread->works_for = works_for;
+    __atomic_add_fetch(&work_for(works_for)->running, 1, __ATOMIC_RELAXED);
+}
+
+static void work_ends(const struct span *span)
+{
+    struct work *work = work_for(span->thread->works_for);
+    span->thread->works_for = 0;
+    if (__atomic_load_n(&work->running, __ATOMIC_RELAXED))
+        __atomic_sub_fetch(&work->running, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&work->ended_ns, span->begin.wall_ns + span->wall_ns, __ATOMIC_RELAXED);
+}
+
+bool was_worked_for(const struct span *span)
+{
+    struct work *work = work_for(span->thread->number);
+    bool has_ended = __atomic_load_n(&work->ended_ns, __ATOMIC_RELAXED) > span->begin.wall_ns;
+    return has_ended || __atomic_load_n(&work->running, __ATOMIC_RELAXED);
+}
+
 static struct carrying *first_place(const PyObject *object)
 {
     return &carrying[((uintptr_t)object >> 4) * 0x9e3779b97f4a7c15u >> 20 & (CARRYING - 1)];
@@ -161,14 +200,16 @@ bool begin_continuing(struct call *call, struct thread *thread, PyThreadState *s
     number += origin.is_passed_over ? chosen_further(number) : 0;
     if (!span_begin(&call->span, thread, number, stack_here(state), origin.detail))
         return false;
+    work_begins(thread, origin.thread);
     if (origin.has_context)
         trace_context_begin(thread, call->span.index, call->span.call, &origin.context, NULL);
     return true;
 }
 
-void name_continuing(struct call *call)
+void end_continuing(struct call *call)
 {
     struct origin origin;
+    work_ends(&call->span);
     uint32_t route = origin_of(call->owner, &origin) ? route_of_request(origin.thread, origin.call) : 0;
     call->span.detail = route ? route : call->span.detail;
 }

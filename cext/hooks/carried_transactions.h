@@ -20,5 +20,8 @@ bool may_carry(const PyObject *object);
 /* Begin a call of `run` if it continues a transaction of another thread. True if it has begun. */
 bool begin_continuing(struct call *call, struct thread *thread, PyThreadState *state);
 
-/* Name a call that continues a transaction, at its end: the request may have a better name by now. */
-void name_continuing(struct call *call);
+/* End a call that continues a transaction, and name it: the request may have a better name by now. */
+void end_continuing(struct call *call);
+
+/* Did another thread run such a call for a transaction of the span's thread meanwhile? */
+bool was_worked_for(const struct span *span);

@@ -1,5 +1,7 @@
 #include "hooks/hot_path.h"
 
+#include "hooks/idle_descriptors.h"
+
 /* The call begins, on a thread that is recorded. */
 static inline bool begin_recorded(struct call *call, struct thread *thread, PyThreadState *state)
 {
@@ -49,6 +51,8 @@ static inline void describe_ended(struct call *call, PyObject *result)
 {
     struct span *span = &call->span;
     const struct slot *slot = call->slot;
+    if (UNLIKELY(slot->choice == CHOICE_poll))
+        span->intrinsic = number_of_poll(span, slot, watcher_of(call->owner));
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
     if (UNLIKELY(slot->request))

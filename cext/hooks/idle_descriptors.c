@@ -126,14 +126,26 @@ static bool is_open(int number)
     return is_there;
 }
 
-enum kind kind_of_watched(uint32_t watcher, bool is_sure)
+static bool any_is_busy(uint32_t watcher, bool is_sure, bool with_requests)
 {
     for (int number = 0, end = end_of_watched(); number < end; number++) {
-        bool may_be_busy = is_watched_by(&descriptors[number], watcher) && is_busy(descriptor_now(&descriptors[number]));
-        if (may_be_busy && (!is_sure || is_open(number)))
-            return KIND_net;
+        struct descriptor now = descriptor_now(&descriptors[number]);
+        bool may_be_busy = is_watched_by(&descriptors[number], watcher) && is_busy(now);
+        bool counts = with_requests || now.role != ROLE_CONNECTION;
+        if (may_be_busy && counts && (!is_sure || is_open(number)))
+            return true;
     }
-    return KIND_idle;
+    return false;
+}
+
+enum kind kind_of_watched(uint32_t watcher, bool is_sure)
+{
+    return any_is_busy(watcher, is_sure, true) ? KIND_net : KIND_idle;
+}
+
+bool awaits_others(uint32_t watcher, bool is_sure)
+{
+    return any_is_busy(watcher, is_sure, false);
 }
 
 /* A list of what a list, a tuple, a set or a dictionary holds; NULL for what only the program can iterate over. */

@@ -35,4 +35,7 @@ void unwatch_all(const PyObject *object);
 /* With `is_sure`, a descriptor that may have been closed unseen is looked at before it counts. */
 enum kind kind_of_watched(uint32_t watcher, bool is_sure);
 
+/* The same without the requests that a server has received and not answered: is an answer of others waited for? */
+bool awaits_others(uint32_t watcher, bool is_sure);
+
 enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count);

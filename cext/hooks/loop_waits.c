@@ -15,6 +15,7 @@
 #include "core/recorder.h"
 #include "core/spans.h"
 #include "cpython/waiting_sites.h"
+#include "hooks/call_kind.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/without_lock.h"
 
@@ -159,7 +160,7 @@ static bool begin_wait(struct span *span, const struct c_loop *loop)
 {
     const struct slot *slot = &loop->slot;
     struct thread *thread = loop->is_on && recorder_is_on() ? known_thread() : NULL;
-    uint32_t added = thread ? slot->kinds[kind_of_watched(this_loop(), true)] : 0;
+    uint32_t added = thread ? slot->kinds[kind_of_poll(thread, this_loop(), true)] : 0;
     if (!thread || !is_recorded_now(thread, slot->intrinsic + added))
         return false;
     enum level level = slot_level(slot, added);
@@ -168,9 +169,12 @@ static bool begin_wait(struct span *span, const struct c_loop *loop)
     return level == LEVEL_time && span_begin(span, thread, slot->intrinsic + added, stack_of_wait(thread), 0);
 }
 
-static void end_wait(struct span *span)
+static void end_wait(struct span *span, const struct c_loop *loop)
 {
-    if (span_stop(span) && span_write(span, 0, 0) && recorder.governed)
+    if (!span_stop(span))
+        return;
+    span->intrinsic = number_of_poll(span, &loop->slot, this_loop());
+    if (span_write(span, 0, 0) && recorder.governed)
         governor_note(span->intrinsic);
 }
 
@@ -182,7 +186,7 @@ static void end_wait(struct span *span)
     int result = call; \
     saved = errno; \
     if (is_begun) \
-        end_wait(&span); \
+        end_wait(&span, loop); \
     errno = saved; \
     return result
 

@@ -120,7 +120,7 @@ void describe_request(struct call *call)
     const struct span *span = &call->span;
     name_request(call);
     if (call->slot->effect == EFFECT_continue)
-        name_continuing(call);
+        end_continuing(call);
     if (call->slot->request & REQUEST_traced)
         trace_context_end(span->thread, span->call, span->call);
 }

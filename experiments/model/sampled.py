@@ -55,11 +55,12 @@ class Sampled:
         error = self._samples.head.unrecorded if self._samples and self._samples.head else 0
         return os.strerror(error) if 0 < error < ERRORS else ""
 
-    def samples(self) -> Iterator[SampleRecord]:
-        """The samples in the order in which they were taken; those of a thread have rising times."""
+    def samples(self, since_ns: int = 0) -> Iterator[SampleRecord]:
+        """The samples from `since_ns` on, in the order in which they were taken; those of a thread have rising times.
+        """
         records = self._samples.plain() if self._samples else iter(())
         for record in islice(records, RECORDS_AT_MOST):
-            if record.time_ns and record.last_ns >= record.time_ns:
+            if record.time_ns and record.last_ns >= max(record.time_ns, since_ns):
                 yield record
         if next(records, None):
             place = f"{self._process.place}/{SAMPLES}"

@@ -181,7 +181,8 @@ class Settings(InForce):
         form="SIZE|auto|off",
         default="auto",
         meaning="how much disk space to leave free: below it recording stops, and the report says so; auto is the"
-        " larger of 5 % of the file system and 256MiB. A smaller file system than that records nothing",
+        " larger of 5 % of the file system and 256MiB. On a smaller file system than that, only the first calls of a"
+        " process are recorded",
     )
     limit_bytes = setting(
         values.parse_size,
@@ -189,7 +190,8 @@ class Settings(InForce):
         form="SIZE",
         default="off",
         letter="L",
-        meaning="how many events to record, by their size before compression; later ones are dropped and counted",
+        meaning="how many events to record, by their size before compression (at least 1MiB, or off: all); later ones"
+        " are dropped and counted",
     )
     ring_bytes = setting(
         values.parse_ring,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from families import lineages
 
+from interpose.analysis.calls.groupings import program_label
 from interpose.experiments.model.experiment import Experiment
 
 # --- which are followed
@@ -188,3 +189,12 @@ def test_the_workers_of_a_server_are_followed(traced):
 
     assert (done.stdout, done.stderr, done.returncode) == ("True\n", "", 0)
     assert [process.lineage for process in done.experiment.processes] == ["", "_f1", "_f2", "_f3"]
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_a_child_of_multiprocessing_has_the_name_of_the_program_that_started_it(traced, way):
+    done = traced(POOLS, way)
+    own, *children = [program_label(process) for process in done.experiment.processes]
+
+    assert own and not own.startswith("-")
+    assert set(children) == {own if way == "fork" else f"{own} (multiprocessing child)"}

@@ -1,5 +1,6 @@
 """Idle is waiting for work: for a client, a queue, a child. Waiting for an answer, for time or for a lock is not."""
 
+import sys
 import textwrap
 
 import pytest
@@ -448,3 +449,74 @@ def test_who_has_asked_for_work_waits_idly_until_it_comes(tmp_path, recorded):
         ("select.epoll.poll", "idle"),
         ("select.epoll.poll", "net"),
     ]
+
+
+DRIVER = """
+import asyncio
+
+async def ask(descriptor):
+    answer = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().add_reader(descriptor, answer.set_result, None)
+    await answer
+    asyncio.get_running_loop().remove_reader(descriptor)
+"""
+ASKS_IN_C = """
+import asyncio, os, sys, threading
+from interpose.instrumentation import system_library
+from interpose.library import Intrinsic
+record(Intrinsic("ask", "shapes.driver:ask", "db"), *system_library.every())
+from shapes import driver
+
+async def main():
+    for ask in driver.ask, unrecorded, driver.ask:
+        answers, server = os.pipe()
+        threading.Timer(0.15, os.write, (server, b"answer")).start()
+        await ask(answers)
+
+async def unrecorded(descriptor):
+    answer = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().add_reader(descriptor, answer.set_result, None)
+    await answer
+    asyncio.get_running_loop().remove_reader(descriptor)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tmp_path, recorded):
+    make_package(tmp_path, driver=DRIVER)
+    done = recorded(ASKS_IN_C)
+    found = waits(done, thread=main_thread(done.experiment.founder))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [each for each in kinds(found) if "poll" in each[0]] == [
+        ("select.epoll.poll", "net"),
+        ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "net"),
+    ]
+
+
+def test_a_loop_that_waits_for_its_own_threads_is_idle(with_other):
+    done = with_other(ASKS_TWICE, """
+    from interpose import transaction
+    async def main():
+        served, stop = [], asyncio.Event()
+        async def serve(reader, writer):
+            while await reader.read(100):
+                with transaction("answer"):
+                    served.append(await (asyncio.sleep(0.15) if served else asyncio.to_thread(time.sleep, 0.15)))
+                writer.write(b"answer")
+            writer.close()
+            stop.set()
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        client = start_client(server.sockets[0])
+        await stop.wait()
+        server.close()
+        client.wait()
+    asyncio.run(main())
+    """)
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "poll" in each[0]]
+
+    assert done.stderr == ""
+    assert [kind for _, kind, _ in found][-4:] == ["idle", "idle", "idle", "net"]  # the last one is its own timer

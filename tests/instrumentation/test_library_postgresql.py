@@ -195,6 +195,31 @@ def test_awaited_rows_are_counted_once_and_put_together(traced, rows):
     assert all(thread.adds_up for thread in done.experiment.founder.threads)
 
 
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+def test_a_loop_is_not_idle_while_the_server_is_asked(traced, driver):
+    """psycopg asks it in C, so nothing is known of the descriptor that the loop waits for."""
+    pytest.importorskip(driver)
+    connect = {"psycopg": 'psycopg.AsyncConnection.connect(dbname="test"', "asyncpg": 'asyncpg.connect(database="test"'}
+    done = traced(f"""
+        import asyncio, time, {driver}
+        async def main():
+            connection = await {connect[driver]}, host="127.0.0.1", user="postgres")
+            begun = time.perf_counter_ns()
+            for _ in range(5):
+                await connection.execute("select pg_sleep(0.1)")
+            print(time.perf_counter_ns() - begun)
+            await connection.close()
+        asyncio.run(main())
+    """)
+    founder, waited_ns = done.experiment.founder, {"net": 0, "idle": 0}
+    for event in done.events("select.epoll.poll"):
+        waited_ns[founder.intrinsic(event.intrinsic).kind] += event.wall_ns
+
+    assert done.returncode == 0
+    assert waited_ns["net"] == pytest.approx(int(done.stdout), rel=0.1)
+    assert waited_ns["idle"] < 0.1 * waited_ns["net"]
+
+
 @pytest.fixture
 def own_server(tmp_path_factory):
     """A server of the test's own, by its directory: one that keeps prepared transactions."""

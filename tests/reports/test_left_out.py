@@ -46,7 +46,8 @@ def test_an_unexplained_wait_names_the_calls_that_were_left_out(waits, interpose
     text, whole = shown(interpose_here)
 
     assert f"unexplained wait 900 ms in code: maybe in {'; '.join(said)}" in text
-    assert all(f" {each} (INTERPOSE_KINDS); their time is in code" in text for each in said if "kinds" in each)
+    elsewhere = "their time is in code, or in the surrounding call"
+    assert all(f" {each} (INTERPOSE_KINDS); {elsewhere}" in text for each in said if "kinds" in each)
     assert (whole["not_recorded"], whole["unexplained_wait_ns"]) == (said, 900 * MS)
     assert not whole["findings"] or "unexplained wait" not in [each["finding"] for each in whole["findings"]]
 
@@ -71,3 +72,12 @@ def test_a_program_that_lost_its_right_to_write_is_named_as_the_cause(waits, int
     assert "outside all recorded calls" not in text
     assert whole["not_recorded"] == ["calls after recording stopped"]
     assert any("Permission denied" in each for each in whole["warnings"])
+
+
+def test_the_time_of_calls_that_a_filter_excludes_may_be_in_the_surrounding_call(waits, interpose_here):
+    build = waits()
+    build.log_events.append(f'<event kind="filter" time_ns="{START_NS + SECOND // 2}" text="kind=db"/>')
+    build.write()
+
+    line = "filter kind=db after 500 ms; the time of excluded calls is in code, or in the surrounding call"
+    assert line in shown(interpose_here)[0]

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 from tracing import environment, write_program
@@ -43,8 +44,8 @@ def built(directory):
               inner_cpu_ns=10 * MS),
     ]  # fmt: skip
     build.block(recent)
-    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=10 * SECOND, tid=1, main=1, recorded=3, made=3)
-    build.ended(12 * SECOND, 10 * SECOND)
+    build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=9600 * MS, tid=1, main=1, recorded=3, made=3)
+    build.ended(12 * SECOND, 9600 * MS)
     return build
 
 
@@ -52,7 +53,7 @@ def test_only_the_last_seconds_count(tmp_path):
     found = last_seconds(Experiment(str(built(tmp_path / "t.1.er").write())), 2 * SECOND)
 
     rows = {each.name: each for each in found.rows}
-    assert rows["new"].cpu_ns == 1600 * MS
+    assert rows["new"].cpu_ns == 1590 * MS  # the kernel counted 1600, of which calls have 10
     assert rows["new"].samples == 200
     assert rows["old"].samples == 1  # at the very instant at which they begin
     query = rows["sqlite3.Cursor.execute"]
@@ -86,8 +87,54 @@ def test_threads_that_live_for_a_sample_count_and_requests_leave_their_cpu_time_
 
     rows = {each.name: each for each in last_seconds(Experiment(str(build.write())), 2 * SECOND).rows}
 
-    assert (rows["view"].cpu_ns, rows["view"].samples) == (80 * MS, 10)
+    assert (rows["view"].cpu_ns, rows["view"].samples) == (160 * MS, 10)  # all that the kernel counted
     assert (rows["flask.Flask.wsgi_app"].cpu_ns, rows["flask.Flask.wsgi_app"].calls) == (0, 10)
+
+
+def test_without_samples_code_has_the_cpu_time_between_calls(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    sleep = build.intrinsic("time.sleep", "sleep")
+    naps = [event(place * 10 * MS, 6 * MS, MS, call=place, intrinsic=sleep, start_cpu_ns=place * 4 * MS)
+            for place in range(1, 800)]  # fmt: skip
+    build.events(naps)
+    build.thread(end_ns=START_NS + 8 * SECOND, end_cpu_ns=3200 * MS, tid=1, main=1, recorded=799, made=799)
+    build.ended(8 * SECOND, 3600 * MS)
+
+    found = last_seconds(Experiment(str(build.write())), 2 * SECOND)
+
+    rows = {each.name: each for each in found.rows}
+    assert rows["time.sleep"].cpu_ns == pytest.approx(200 * MS, rel=0.01)
+    assert rows["code"].cpu_ns == pytest.approx(600 * MS, rel=0.01)
+    assert rows["code"].wall_ns == pytest.approx(800 * MS, rel=0.01)
+    assert rows["native threads"].cpu_ns == pytest.approx(100 * MS, rel=0.01)
+
+
+def test_a_young_recording_counts_for_as_long_as_it_is_there(tmp_path, capsys):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.thread(end_ns=START_NS + 1600 * MS, end_cpu_ns=800 * MS, tid=1, main=1)
+    build.ended(1600 * MS, 800 * MS)
+
+    main(["top", str(build.write()), "--once"])
+
+    assert capsys.readouterr().out.startswith("the last 1.60 s: 1 active thread, CPU 50 % of a processor\n")
+
+
+def test_code_between_short_calls_keeps_its_cpu_time_if_the_next_sample_is_in_a_call(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    stack = build.sampled_stack(("/home/u/shop/app.py", 3, "view"))
+    for place in range(1, 200):
+        in_call = {"call": place, "intrinsic": query, "state": 1} if place % 2 else {}
+        build.thread_sample(START_NS + place * 10 * MS, cpu_ns=place * 4 * MS, stack=stack, **in_call)
+    build.events([event(place * 10 * MS - MS, 2 * MS, MS, call=place, intrinsic=query, start_cpu_ns=place * 4 * MS - MS)
+                  for place in range(1, 200, 2)])  # fmt: skip
+    build.thread(end_ns=START_NS + 2 * SECOND, end_cpu_ns=800 * MS, tid=1, main=1, recorded=100, made=100)
+    build.ended(2 * SECOND, 800 * MS)
+
+    rows = {each.name: each for each in last_seconds(Experiment(str(build.write())), SECOND).rows}
+
+    assert rows["view"].cpu_ns == pytest.approx(350 * MS, rel=0.02)
+    assert rows["sqlite3.Cursor.execute"].cpu_ns == pytest.approx(50 * MS, rel=0.02)
 
 
 def test_it_is_written_as_tables(tmp_path, capsys):
@@ -96,8 +143,8 @@ def test_it_is_written_as_tables(tmp_path, capsys):
     assert main(["top", path, "--last", "1"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
-    assert lines[0] == "the last 1.00 s: 1 active thread, CPU 81 % of a processor"
-    assert lines[2:4] == ["CPU samples functions line", "80.8 % 101 new app.py:9"]
+    assert lines[0] == "the last 1.00 s: 1 active thread, CPU 80 % of a processor"
+    assert lines[2:4] == ["CPU samples functions line", "80.0 % 101 new app.py:9"]
     assert lines[-1] == "no calls"
 
 
@@ -160,6 +207,30 @@ def test_a_running_program_is_followed_until_it_ends(tmp_path):
     assert "os.write" in rest
     assert "\x1b" not in "".join(shown) + rest
     assert program.returncode == 0
+
+
+def used_ns(pid):
+    """The CPU time of its first thread, by the kernel."""
+    with open(f"/proc/{pid}/schedstat") as file:
+        return int(file.read().split()[0])
+
+
+def test_the_cpu_time_of_a_running_program_is_the_kernels(tmp_path):
+    program = started(tmp_path)
+    try:
+        program.stdout.readline()
+        time.sleep(0.5)
+        before_ns, start_ns = used_ns(program.pid), time.monotonic_ns()
+        time.sleep(1.5)
+        experiment = Experiment(str(tmp_path / "test.1.er"))
+        found = last_seconds(experiment, time.monotonic_ns() - start_ns)
+        share = (used_ns(program.pid) - before_ns) / (time.monotonic_ns() - start_ns)
+    finally:
+        (tmp_path / "over").touch()
+        program.communicate(timeout=60)
+
+    assert sum(each.cpu_ns for each in found.rows) / found.length_ns == pytest.approx(share, abs=0.05)
+    assert max(found.rows, key=lambda each: each.cpu_ns).name == "code"
 
 
 def test_a_running_program_may_be_named_by_its_process(tmp_path):

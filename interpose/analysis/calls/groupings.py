@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from interpose.analysis.calls.rows import START_UP, Row
-from interpose.analysis.recording.lineage import script_of
+from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, script_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.sources import path_of
@@ -162,8 +162,10 @@ def host_label(process: Process) -> str:
 
 def program_label(process: Process) -> str:
     """What the process ran: the script, the module with its -m, or -c. A script has one name, however it was given: its
-    path, below the directory of the founder from there."""
-    script = script_of(process)
+    path, below the directory of the founder from there. A child of multiprocessing runs the program that started it."""
+    script, main = script_of(process), main_of(process)
+    if script != script_of(main):
+        return f"{program_label(main)}{MULTIPROCESSING_CHILD}"
     if not script or script.startswith("-") or not process.log.cwd:
         return script or process.log.executable or UNKNOWN
     founder = process

@@ -32,11 +32,11 @@ class Row:
 
     `is_of_calls` is false for the rows `code`, `overhead` and similar. `passed` are calls of the kind `sync` that did
     not wait, in the rows of that kind, of a thread or of a process; no other figure includes them. `counted` are
-    untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code`. `margin`
-    belongs to estimates, if transactions were sampled and enough were kept. `code` is in rows of sampled functions and
-    lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and greenlets, by name. `counts`
-    is what was counted beside time, by counter: in rows of code, of kinds and of intrinsics, and in those of the kinds
-    `counters` and `not sampled`.
+    untimed calls of the kind or the intrinsic; no other figure includes them, and their time is in `code` or the
+    surrounding call. `margin` belongs to estimates, if transactions were sampled and enough were kept. `code` is in
+    rows of sampled functions and lines: what they took between calls. `tasks` is its CPU time in asynchronous tasks and
+    greenlets, by name. `counts` is what was counted beside time, by counter: in rows of code, of kinds and of
+    intrinsics, and in those of the kinds `counters` and `not sampled`.
     """
 
     kind: str | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
@@ -61,14 +62,36 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
     """Many commits in a batch, or several within one transaction of a user or a request."""
     commits = [each for each in survey.of_kind("db") if _commits(each)]
     for (_, transaction), rows in grouped(commits, _line):
-        calls, wall_ns = total_of(rows)
-        if not transaction or transaction in survey.batches:
-            if calls >= COMMITS_AT_LEAST:
-                units = -(-calls // COMMITS_TOGETHER)
-                yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="batch")
-        elif calls >= 2 * survey.counts[transaction]:
-            units = survey.counts[transaction]
-            yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="transaction")
+        yield from _one_by_one(survey, transaction, rows, total_of(rows)[0])
+
+
+def autocommits_one_by_one(survey: Survey) -> Iterator[Finding]:
+    """The same of writes that are committed by themselves, all those of one statement at a line."""
+    database = survey.of_kind("db")
+    fetches = _Fetches(database)
+    writes = [each for each in database if (each.intrinsic, each.site, each.detail) in survey.autocommits]
+    for write, alike in grouped(writes, lambda each: (each.intrinsic, each.site, each.detail)):
+        if survey.autocommits[write] < total_of(alike)[0]:
+            continue
+        for transaction, rows in grouped(alike, lambda each: each.transaction):
+            calls, _ = total_of(rows)
+            yield from _one_by_one(survey, transaction, fetches.with_those_of(rows), calls, about=write[2], made=calls)
+
+
+def _one_by_one(
+    survey: Survey, transaction: str, rows: list[Calls], commits: int, **facts: Any
+) -> Iterator[Finding]:
+    """What so many commits from one line cost more than fewer, if they are many."""
+    _, wall_ns = total_of(rows)
+    if not transaction or transaction in survey.batches:
+        if commits >= COMMITS_AT_LEAST:
+            units = -(-commits // COMMITS_TOGETHER)
+            bound_ns = spared_ns(wall_ns, commits, units)
+            yield found("commits one by one", rows, bound_ns, units=units, unit="batch", **facts)
+    elif commits >= 2 * survey.counts[transaction]:
+        units = survey.counts[transaction]
+        bound_ns = spared_ns(wall_ns, commits, units)
+        yield found("commits one by one", rows, bound_ns, units=units, unit="transaction", **facts)
 
 
 def reconnects(survey: Survey) -> Iterator[Finding]:

@@ -155,8 +155,10 @@ def walk(
     containers: Collection[int],
     waits: Collection[int],
     pool_of: PoolOf | None = None,
+    since_ns: int = 0,
 ) -> Walked:
-    """The weights of all samples of a process, with the CPU time that its threads had used when first seen.
+    """The weights of all samples of a process from `since_ns` on, with the CPU time that its threads had used when
+    first seen, or then.
 
     `containers` are the numbers of the intrinsics that contain the program's own Python code: they are pools, unless
     `pool_of` returns the pool of a sample of code. `waits` are those of calls that only wait.
@@ -165,7 +167,7 @@ def walk(
     made, calibrates = Walked(), _calibration_of(sampled)
     threads: dict[int, _Thread] = {}
     unplaced: dict[int, int] = {}
-    for sample in sampled.samples():
+    for sample in sampled.samples(since_ns):
         if sample.state not in (RUNS, WAITS, READY, RECORDS):
             continue
         if sample.thread not in started_cpu_ns:

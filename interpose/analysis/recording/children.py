@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from interpose.analysis.recording.command import last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
-from interpose.analysis.recording.lineage import program_of, script_of
+from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
 from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -96,4 +97,6 @@ def _children_of_number(process: Process) -> Iterator[Child]:
 def _name(process: Process, child: Child) -> str:
     if child.record.how == FORK:
         return "forked"
-    return f"{process.log.executable.rpartition('/')[2] or '?'} {script_of(process)}".rstrip()
+    script, main = script_of(process), script_of(main_of(process))
+    words = script if script == main else f"{last_part(main)}{MULTIPROCESSING_CHILD}"
+    return f"{last_part(process.log.executable) or '?'} {words}".rstrip()

@@ -16,6 +16,9 @@ from interpose.experiments.model.process import Process
 # Options of the interpreter that a word belongs to, the next or the rest of this one: `-X dev`, `-Xdev`, `-Im shop`.
 _WITH_WORD = re.compile(r"-[^-cmWX]*([cmWX])|--check-hash-based-pycs$")
 
+MULTIPROCESSING_CHILD = " (multiprocessing child)"
+_MULTIPROCESSING = ("/multiprocessing", "/loky/backend")  # directories
+
 
 @dataclass
 class Node:
@@ -94,6 +97,19 @@ def script_of(process: Process) -> str:
             if option[1] == "m":
                 return f"-m {following}".rstrip()
     return ""
+
+
+def main_of(process: Process) -> Process:
+    """The process of which multiprocessing, or loky, started this one as a child: it runs that one's program, whatever
+    its own command is. Other processes are their own."""
+    while process.starter and _is_of_multiprocessing(process, process.starter):
+        process = process.starter
+    return process
+
+
+def _is_of_multiprocessing(process: Process, starter: Process) -> bool:
+    frames = starter.frames(process.started_as.record.stack) if process.started_as else ()
+    return any(not each.own and each.file.rpartition("/")[0].endswith(_MULTIPROCESSING) for each in frames)
 
 
 def tree(experiment: Experiment) -> list[Node]:

@@ -33,6 +33,7 @@ _OWN_LINES = 3
 _NAMED = 3
 _OPEN_CALLS = 5
 _LIBRARIES = 3
+_ELSEWHERE = "code, or in the surrounding call"  # where the time of calls without events is
 _LOWERED = 3
 _FILTERS = 3
 _WHEN = {
@@ -223,7 +224,7 @@ def kinds(screen: Screen) -> Iterator[str]:
     """A line if kinds of calls were off or only counted."""
     found = dict.fromkeys(each for account in screen.analysis.accounts for each in kinds_left_out(account.process))
     for each in found:
-        yield clean(f" {each} (INTERPOSE_KINDS); their time is in code")
+        yield clean(f" {each} (INTERPOSE_KINDS); their time is in {_ELSEWHERE}")
 
 
 def not_timed(screen: Screen) -> Iterator[str]:
@@ -235,7 +236,8 @@ def not_timed(screen: Screen) -> Iterator[str]:
     if found:
         named = ", ".join(f"{name} {counted:,}" for name, counted in found.most_common(_LOWERED))
         more = ", ..." if len(found) > _LOWERED else ""
-        yield f" not timed  {count(found.total(), 'call')} counted, their time is in code: {clean(named)}{more}"
+        counted = f"{count(found.total(), 'call')} counted, their time is in {_ELSEWHERE}"
+        yield f" not timed  {counted}: {clean(named)}{more}"
 
 
 def throttled(screen: Screen) -> Iterator[str]:
@@ -270,7 +272,7 @@ def filtered(screen: Screen) -> Iterator[str]:
     found = [event for event in screen.log.events if event.kind == FILTERED]
     for event in found[-_FILTERS:]:
         after = duration(max(event.time_ns - screen.log.start_ns, 0))
-        yield clean(f" filter  {event.text}  after {after}; excluded calls count as code")
+        yield clean(f" filter  {event.text}  after {after}; the time of excluded calls is in {_ELSEWHERE}")
 
 
 def not_interposed(screen: Screen) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.calls.rows import CODE
 from interpose.analysis.profile.recent import Recent, Seconds
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, lines
@@ -22,8 +21,8 @@ def recent_lines(found: Seconds, places: Places, width: int, limit: int) -> Iter
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
     yield f"the last {duration(found.length_ns)}: {count(found.threads, 'active thread')}, {busy}"
     for title, rows in (
-        ("functions", [each for each in found.rows if each.kind == CODE]),
-        ("calls", [each for each in found.rows if each.kind != CODE]),
+        ("functions", [each for each in found.rows if each.is_function]),
+        ("calls", [each for each in found.rows if not each.is_function]),
     ):
         yield ""
         if rows:
@@ -47,7 +46,7 @@ def _columns(title: str, places: Places, length_ns: int) -> list[Column]:
     return [
         Column("wall", lambda each: part(each.wall_ns)),
         Column("CPU", lambda each: part(each.cpu_ns)),
-        Column("calls", lambda each: f"{each.calls:,}"),
+        Column("calls", lambda each: f"{each.calls:,}" if each.is_of_calls else ""),
         Column("kind", lambda each: clean(each.kind), right=False, optional=True),
         name,
         line,
