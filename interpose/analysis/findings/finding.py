@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
+from interpose.analysis.transactions.estimate import Population, scaled
 from interpose.experiments.model.stacks import Site
 
 
@@ -19,7 +20,8 @@ class Calls:
     `transaction` is empty outside of named transactions. The times are self times, with those of calls of the same kind
     inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
     process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
-    `native_wait_ns` their wait, by kind.
+    `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
+    they are estimated for all transactions of it where `is_estimated`.
     """
 
     kind: str
@@ -27,6 +29,7 @@ class Calls:
     site: Site | None
     detail: str
     transaction: str
+    sampled_in: str = ""
     is_end: bool = False  # of a transaction: a commit
     caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
@@ -37,6 +40,7 @@ class Calls:
     native_cpu_ns: int = 0
     native_wait_ns: dict[str, int] = field(default_factory=dict)
     seen_ns: dict[int, tuple[int, int]] = field(default_factory=dict)  # by process, from the first until the last
+    is_estimated: bool = False
 
     def see(self, process: int, first_ns: int, last_ns: int) -> None:
         """Note that `process` made some of them between these instants."""
@@ -54,6 +58,17 @@ class Calls:
     def add_native_wait(self, kind: str, wait_ns: int) -> None:
         """Add a wait of native calls of that kind."""
         self.native_wait_ns[kind] = self.native_wait_ns.get(kind, 0) + wait_ns
+
+    def stand_for_all(self, population: Population) -> None:
+        """Make the figures those of all transactions of `population`, as those within the kept ones let expect."""
+        sums = Sums(self.calls, bytes=self.bytes, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
+        native = scaled(replace(sums, self_cpu_ns=self.native_cpu_ns), population)
+        made = scaled(sums, population)
+        self.calls, self.bytes, self.wall_ns, self.cpu_ns = made.calls, made.bytes, made.self_wall_ns, made.self_cpu_ns
+        self.native_cpu_ns = native.self_cpu_ns
+        for kind, wait_ns in self.native_wait_ns.items():
+            self.native_wait_ns[kind] = scaled(Sums(self_wall_ns=wait_ns), population).self_wall_ns
+        self.is_estimated = population.kept < population.seen
 
     @property
     def verb(self) -> str:
@@ -115,6 +130,11 @@ class Finding:
     def calls(self) -> int:
         """The number of calls in the evidence, without those that belong to others, as fetches to statements."""
         return self.made or sum(row.calls for row in self.rows)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether any of it is estimated from sampled transactions."""
+        return any(row.is_estimated for row in self.rows)
 
     @property
     def bytes(self) -> int:

@@ -17,7 +17,7 @@ def with_like_rows_together(findings: Iterable[Finding]) -> list[Finding]:
 def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
     found: dict[Hashable, Calls] = {}
     for row in rows:
-        key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end)
+        key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end, bool(row.sampled_in))
         into = found.get(key)
         if into is None:
             found[key] = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns), seen_ns={})
@@ -35,6 +35,7 @@ def _add(into: Calls, row: Calls) -> None:
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
+    into.is_estimated |= row.is_estimated
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns
     for kind, wait_ns in row.native_wait_ns.items():

@@ -61,10 +61,10 @@ class ScreenPart:
 
 def screen_part(analysis: Analysis, question: Question) -> ScreenPart:
     """The part of the first screen that an experiment has."""
-    experiment, survey = analysis.experiment, Survey(analysis)
+    experiment, survey = analysis.experiment, Survey(analysis, is_scaled=question.is_scaled)
     recorded = experiment.founder.log.recorded
     has_findings = "calls" in recorded and not experiment.founder.log.interval
-    rows, accounts = reduced(analysis, "site"), analysis.accounts
+    rows, accounts = reduced(analysis, "site", question.is_scaled), analysis.accounts
     logs = [(each.process.log, each.latest_ns) for each in accounts]
     lost = events_lost(accounts)
     found = [*found_in(survey)] if has_findings else []
