@@ -15,6 +15,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST
+from interpose.analysis.findings.engine import findings
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
@@ -166,10 +167,58 @@ def test_what_is_marked_inside_of_a_request_names_it(shop):
 
 
 def test_batch_is_divided_by_commits(shop):
-    made = shop.made([event(n * 2000, 100, intrinsic=shop.commit, stack=shop.ask) for n in range(1, 5)])
+    calls = [
+        each
+        for n in range(1, 5)
+        for each in (
+            event(n * 2000 - 500, 300, intrinsic=shop.query),
+            event(n * 2000, 100, intrinsic=shop.commit, stack=shop.ask),
+        )
+    ]
+    made = shop.made(calls)
 
-    assert rows(made)["ask"][:3] == (4, 0, 8100)
+    assert rows(made)["ask"][:3] == (4, 0, 4 * 600)
+    assert rows(made)[".INIT"][:3] == (1, 0, 1500)
+    assert rows(made)[".IDLE"][:3] == (3, 0, 3 * 1400)
     assert rows(made)[".EXIT"][:3] == (1, 0, 1900)
+
+
+BEFORE_THE_DATABASE = """
+    import sqlite3, sys, time
+    def atom(connection):
+        begun = time.perf_counter_ns()
+        connection.execute("BEGIN")
+        for number in range(5):
+            connection.execute("insert into t values (?)", (number,))
+        connection.commit()
+        return time.perf_counter_ns() - begun
+    begun = time.perf_counter_ns()
+    for _ in range(5):
+        time.sleep(0.02)
+    slept = time.perf_counter_ns() - begun
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("create table t (a)")
+    for number in range(20):
+        connection.execute("insert into t values (?)", (number,))
+        time.sleep(0.001)
+    print(slept, atom(connection) + atom(connection))
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_transaction_that_a_commit_implies_takes_as_long_as_the_program_measures(traced, consolidates):
+    done = traced(BEFORE_THE_DATABASE, INTERPOSE_CONSOLIDATE=consolidates)
+    slept_ns, atoms_ns = map(int, done.stdout.split())
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    found = {row.name: row for row in made.rows}
+
+    assert found["atom"].sums.calls == 2
+    assert found["atom"].response_ns == pytest.approx(atoms_ns, rel=0.1, abs=1_000_000)
+    assert found[".INIT"].sums.calls == 1
+    assert found[".INIT"].response_ns > slept_ns
+    assert made.thread_ns == analysis.total.wall_ns
+    assert "sleep within a transaction" not in [each.rule for each in findings(Analysis(done.experiment))]
 
 
 def test_requests_that_overlap_have_each_their_own_calls(shop):

@@ -8,7 +8,7 @@ from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, 
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
-from interpose.analysis.transactions.tracking import Tracker, roles_of
+from interpose.analysis.transactions.tracking import Details, Tracker, roles_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import consolidated
 from interpose.experiments.format.consolidated import Consolidated, Found
@@ -65,7 +65,8 @@ class Keeper:
     def follow(self, process: Process, pauses: Pauses | None = None) -> None:
         """Know the process as it is now: its intrinsics and its threads, and when recording was paused."""
         self._consolidator.know(roles_of(process))
-        self._tracker.follow(lives_of(process), paused_outside(process, pauses) if pauses else None)
+        paused = paused_outside(process, pauses) if pauses else None
+        self._tracker.follow(lives_of(process), paused, Details(process))
         if self._before:
             self._tracker.go_on_from(self._before[0].until)
 
