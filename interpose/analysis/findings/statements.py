@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.experiments.model.stacks import Site
 
@@ -47,14 +47,12 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         calls, _ = total_of(rows)
         units = survey.counts[transaction] if transaction else threads_of(rows)
-        least = TIMES_IN_ONE * units if transaction else max(TIMES_ALONE, TIMES_IN_ONE * units)
-        if calls < least:
-            continue
+        floor = Floor(0 if transaction else TIMES_ALONE, TIMES_IN_ONE, apart=transaction)
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         unit = "transaction" if transaction else "thread"
         bound_ns = spared_ns(wall_ns, calls, units)
-        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls)
+        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls, floor=floor)
 
 
 def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
@@ -63,12 +61,11 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
     for (_, transaction), rows in grouped(commits, _line):
         calls, wall_ns = total_of(rows)
         if not transaction or transaction in survey.batches:
-            if calls >= COMMITS_AT_LEAST:
-                units = -(-calls // COMMITS_TOGETHER)
-                yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="batch")
-        elif calls >= 2 * survey.counts[transaction]:
-            units = survey.counts[transaction]
-            yield found("commits one by one", rows, spared_ns(wall_ns, calls, units), units=units, unit="transaction")
+            units, unit, floor = -(-calls // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
+        else:
+            units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor)
 
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
@@ -77,9 +74,9 @@ def reconnects(survey: Survey) -> Iterator[Finding]:
     for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = threads_of(rows)
-        if calls >= max(RECONNECTS_AT_LEAST, RECONNECTS_A_THREAD * units):
-            bound_ns = spared_ns(wall_ns, calls, units)
-            yield found("reconnects", rows, bound_ns, units=units, unit="thread", about=detail)
+        floor = Floor(RECONNECTS_AT_LEAST, RECONNECTS_A_THREAD)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("reconnects", rows, bound_ns, units=units, unit="thread", about=detail, floor=floor)
 
 
 def slow_statement(survey: Survey) -> Iterator[Finding]:
