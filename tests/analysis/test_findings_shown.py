@@ -13,11 +13,13 @@ from shops import BY_NUMBER, MS, SHOP, Shop
 
 from interpose.analysis.findings.engine import RULES, found_in, found_in_all
 from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.survey import Times
 from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.partial.partial import Question
 from interpose.cli.main import main
 from interpose.reports.formats.sentences import RULES_IN_WORDS, advice_for
 from interpose.reports.screen.many import ScreenPart, merged_parts, screen_part
+from interpose.reports.screen.verdict import verdict
 
 pytestmark = pytest.mark.any_python
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -173,3 +175,14 @@ def test_transactions_of_which_each_must_repeat_a_statement_do_so_by_themselves_
 
 def test_what_is_too_small_in_all_runs_together_is_no_finding(tmp_path):
     assert many(tmp_path, lambda shop, number: shop.call("time.sleep", "sleep", times=12), 4) == []
+
+
+@pytest.mark.parametrize(
+    ("matters_ns", "told"),
+    [
+        (100 * MS, "Nothing stands out: no single cause takes 10 % of the time and 50 ms."),
+        (900 * MS, "Nothing stands out: no single cause takes 10 % of the time."),
+    ],
+)
+def test_a_verdict_of_nothing_says_what_a_cause_needs_in_a_short_run(matters_ns, told):
+    assert list(verdict(Times(matters_ns, 0, matters_ns), [], "/", 120)) == [told]
