@@ -42,7 +42,7 @@ def verdict(
 
 
 def _nothing(times: Times) -> str:
-    """That no cause is large: in a short run a tenth may be less than rules look at. Where the calls of transactions are
+    """That no cause is large: in a short run a tenth may be less than rules look at. Where calls of transactions are
     unknown, it is said of what is known."""
     short = f" and {BY_CHANCE_NS // 1_000_000} ms" if A_CAUSE * times.matters_ns < BY_CHANCE_NS else ""
     where = " in what was recorded" if times.not_kept_ns else ""
