@@ -303,6 +303,7 @@ cdef class CompiledConsolidator(Records):
 
     def copied(self):
         """Another one that holds the same, to which nothing is added."""
+        self.leave_gap()
         cdef CompiledConsolidator other = CompiledConsolidator.__new__(
             CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
             {number: self.roles[<size_t>number] for number in range(self.roles_known)},
@@ -665,7 +666,12 @@ cdef class CompiledConsolidator(Records):
         figures[CALLS] += closed.times
         add(&figures[WALL_SUM], closed.wall)
         add(&figures[CPU_SUM], closed.cpu)
-        self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
+        if closed.times:
+            return self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
+        at_least(&figures[FIRST], closed.start)
+        at_most(&figures[LAST], closed.start + closed.wall)
+        add(&figures[THINK_WALL], closed.think_wall)
+        add(&figures[THINK_CPU], closed.think_cpu)
         return 0
 
     cdef uint32_t hold(self, uint64_t thread) except 0 nogil:

@@ -363,9 +363,10 @@ class PlainConsolidator:
         response_cpu = closing.cpu_ns - closing.think_cpu_ns
         figures = [closing.times, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0]
         figures += [closing.start_ns, closing.start_ns + closing.wall_ns]
-        figures += [response, response, response_cpu, response_cpu, closing.think_wall_ns, closing.think_cpu_ns]
+        spread = [response, response, response_cpu, response_cpu] if closing.times else [MOST, 0, MOST, 0]
+        figures += [*spread, closing.think_wall_ns, closing.think_cpu_ns]
         node.put(figures)
-        if self._histograms:
+        if self._histograms and closing.times:
             node.count(response, response_cpu)
 
     def _let_go(self) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 from interpose.analysis.calls.paused import NOT_PAUSED, PausedTimes
@@ -37,6 +37,7 @@ OF_ITSELF, BY_STACK, BY_DETAIL, BY_INTRINSIC = (kind << 32 for kind in range(1, 
 NUMBER = (1 << 32) - 1
 PSEUDO = (".INIT", ".IDLE", ".EXIT", ".ECHO", ".OTHER")
 INIT, IDLE, EXIT, ECHO, OTHER = (OF_ITSELF | number for number in range(len(PSEUDO)))
+OPEN = OF_ITSELF | len(PSEUDO)  # in kept records: of calls in what has not ended yet, and has no name before
 
 
 class Life(NamedTuple):
@@ -126,6 +127,8 @@ class Tracker:
         self._lives = dict(lives)
         self._paused = paused
         self._details = details
+        self.stays_open = False  # whether more comes, so that what threads are in does not end when it is finished
+        self._gone_on_with: dict[int, int] = {}  # the names of what was open, once it has ended
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
@@ -141,18 +144,40 @@ class Tracker:
                 self._lives[thread] = Life(*begun, *end)
                 self._gone_on.add(thread)
 
+    def go_on_with(self, states: Iterable[tuple[int, ...]]) -> None:
+        """Have these threads be in what was open, as `open_states` says."""
+        for thread, named, *state in states:
+            self._current[thread] = _Current(*state)
+            self._names[thread] = named
+
+    def open_states(self) -> list[tuple[int, ...]]:
+        """What each thread is in: its number, the name from a collector, and how that began."""
+        states = []
+        for thread, life in self._lives.items():
+            current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
+            start_cpu_ns = max(current.start_cpu_ns - self._cpu_left.get(thread, 0), 0)
+            state = astuple(replace(current, start_cpu_ns=start_cpu_ns))
+            states.append((thread, self._names.get(thread, 0), *state))
+        return states
+
+    def name_of_open(self, thread: int) -> int:
+        """The name of the first that ended of a thread; OPEN if none has."""
+        return self._gone_on_with.get(thread, OPEN)
+
     def follow(self, lives: Mapping[int, Life], paused: PausedTimes | None, details: Details) -> None:
         """Note the threads with their known ends, what they spent in pauses, if given, and the statements."""
         self._lives = dict(lives)
         self._paused = paused or self._paused
         self._details = details
 
-    def until(self) -> list[tuple[int, int, int]]:
-        """Until when the transactions of each thread are known when it is finished, on both clocks."""
-        return [(thread, life.end_ns, life.end_cpu_ns) for thread, life in self._lives.items()]
-
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         """What `call` does to the transactions of `thread`; where `is_busy`, the current one did more than to echo."""
+        step = self._step(thread, call, is_busy)
+        if ended := step.before or step.after:
+            self._gone_on_with.setdefault(thread, ended.name)
+        return step
+
+    def _step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         current = self._current.get(thread)
         if current is None:
             life = self._lives.get(thread)
@@ -191,10 +216,14 @@ class Tracker:
         """What each thread was in when it ended."""
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
+            if self.stays_open:
+                yield thread, Closing(OPEN, current.start_ns, 0, 0, times=0)
+                continue
             asked = OTHER if current.name == INIT else EXIT
             left = {0: OTHER, ASKS: asked, BEGINS: current.name, NAMES: current.name}
             closing = self._closed(thread, current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
             more_ns = max(self._cpu_left.pop(thread, 0), 0)  # the clocks are read one after the other
+            self._gone_on_with.setdefault(thread, closing.name)
             if closing.wall_ns or thread not in self._gone_on:
                 yield thread, closing._replace(cpu_ns=closing.cpu_ns + more_ns)
 
