@@ -20,6 +20,7 @@ from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.transactions import transactions_table
+from interpose.transactions import transaction
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -558,3 +559,17 @@ def test_transactions_are_the_same_where_findings_have_read_the_events_before(sh
 
     assert len(alone.rows) == names + 3
     assert after == alone
+
+
+def test_of_nested_transactions_only_the_outermost_is_listed_as_the_docstring_says(shop):
+    outer, inner = shop.build.string("outer"), shop.build.string("inner")
+    made = shop.made(
+        [
+            event(1200, 500, intrinsic=shop.mark, call=2, parent=1, detail=inner),
+            event(1000, 1000, intrinsic=shop.mark, call=1, detail=outer, inner_wall_ns=500),
+        ]
+    )
+
+    assert rows(made)["outer"][:3] == (1, 0, 1000)
+    assert "inner" not in rows(made)
+    assert "only the outermost" in " ".join(transaction.__doc__.split())
