@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class transaction:
     """Marks a block (`with transaction("checkout"):`) or a function (`@transaction("checkout")`) as a transaction.
 
-    Raises TypeError if the name is not a str.
+    Of nested transactions, reports list only the outermost; `interpose events` shows them all. Raises TypeError if the
+    name is not a str.
     """
 
     __slots__ = ("name",)

@@ -31,6 +31,7 @@ COUNTS_AT_MOST = 20_000_000  # in the histograms of a file
 DEEPEST = 10_000
 LARGEST_FIGURE = 2**63 - 1
 SLOWEST_AT_MOST = 10_000
+OPEN_NUMBERS = 13  # of what a thread was in
 _LARGEST = 2**64 - 1
 _READ_BYTES = 1 << 16
 _LEVEL = 3
@@ -58,13 +59,15 @@ class Consolidated:
     contain.
 
     `blocks` are the sequences of these blocks. `until` has, for each thread, its number and the instants on both clocks
-    up to which its transactions are in the records. `slowest` are the slowest events, with the names of their fields.
+    up to which its transactions are in the records; or `open` has what it was in (`Tracker.open_states`). `slowest` are
+    the slowest events, with the names of their fields.
     """
 
     by: tuple[str, ...]
     figures: tuple[str, ...]
     blocks: Ranges = field(default_factory=Ranges)
     until: list[tuple[int, int, int]] = field(default_factory=list)
+    open: list[tuple[int, ...]] = field(default_factory=list)
     slowest: list[dict[str, int]] = field(default_factory=list)
 
 
@@ -90,6 +93,7 @@ def write(directory: str, said: Consolidated, records: Iterable[Found]) -> None:
 
 def _write(file: Any, said: Consolidated, records: Iterable[Found]) -> None:
     head = {"by": said.by, "figures": said.figures, "blocks": said.blocks.found, "until": said.until}
+    head["open"] = said.open
     with zstandard_module().ZstdCompressor(level=_LEVEL).stream_writer(file, closefd=False) as into:
         into.write(_line({"consolidated": VERSION, **head}))
         for record in records:
@@ -165,7 +169,11 @@ def _said(line: bytes) -> Consolidated:
     assert isinstance(by, list) and isinstance(figures, list)
     ranges = Ranges((first, last) for first, last in (_numbers(each, 2) for each in blocks))
     threads = [(number, ns, cpu_ns) for number, ns, cpu_ns in (_numbers(each, 3) for each in until)]
-    return Consolidated(tuple(by), tuple(figures), ranges, threads)
+    opened = head.get("open", [])
+    if not isinstance(opened, list):
+        raise _Damaged("its first line does not say what was open")
+    states = [tuple(_numbers(each, OPEN_NUMBERS)) for each in opened]
+    return Consolidated(tuple(by), tuple(figures), ranges, threads, states)
 
 
 def _are_texts(value: Any) -> bool:

@@ -9,7 +9,7 @@ from interpose.analysis.calls.selection import Selects
 from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
-from interpose.analysis.transactions.tracking import Tracker
+from interpose.analysis.transactions.tracking import Details, Tracker
 from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -55,7 +55,7 @@ class Analysis:
             made = Records(by)
             made.take_in(kept)
             return made
-        tracker = Tracker(lives_of(process), paused_outside(process, self.pauses))
+        tracker = Tracker(lives_of(process), paused_outside(process, self.pauses), Details(process))
         return self._records(process, by, histograms, tracker)
 
     def _records(self, process: Process, by: tuple[str, ...], histograms: bool, tracker: Tracker | None) -> Records:

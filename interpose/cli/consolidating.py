@@ -18,6 +18,8 @@ def consolidate_at_once(experiment: Experiment) -> None:
     founder = experiment.founder
     if founder.log.settings.get("INTERPOSE_CONSOLIDATE") != "1" or experiment.packed or founder.lineage:
         return
+    if any(process.is_ring for process in experiment.processes):
+        return  # the time before its oldest event follows from the events
     if os.stat(founder.directory).st_uid != os.getuid() or any(map(is_running, experiment.processes)):
         return
     try:

@@ -49,4 +49,4 @@ def write_page(analysis: Analysis, out: TextIO) -> None:
 def write_sheet(analysis: Analysis, out: TextIO) -> None:
     """Write the sheet of CPU time by program for dashboards."""
     is_sampled = bool(analysis.experiment.founder.log.interval)
-    mashzone.write(programs(Survey(analysis)), out, is_sampled)
+    mashzone.write(programs(Survey(analysis, is_scaled=False)), out, is_sampled)

@@ -206,6 +206,7 @@ class Settings(InForce):
         form="0|1",
         default="0",
         meaning="1: combine like calls into one record while recording, and keep no events, so a long run stays small",
+        excludes=("ring", "a ring keeps the newest events (INTERPOSE_RING); leave one of them out"),
     )
     slowest = setting(
         values.parse_count,

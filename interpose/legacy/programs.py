@@ -1,6 +1,7 @@
 """Wall and CPU time by program, as a dashboard shows them: each source that calls were made from, and what ran between.
 
-The rows add up to the thread time, and to its CPU time. If transactions were sampled, that of the others is a row.
+The rows add up to the thread time, and to its CPU time. If transactions were sampled and are not estimated, that of
+the others is a row.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from interpose.analysis.calls.profile import closing_rows
 from interpose.analysis.calls.rows import CODE, IN_PROGRESS, NOT_KEPT
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import script_of
-from interpose.analysis.transactions.estimate import Population, population_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import is_dynamic, path_of
 from interpose.experiments.model.stacks import Site
@@ -57,7 +57,7 @@ def programs(survey: Survey) -> list[Program]:
     for row in closing_rows(survey.analysis.total):
         if row.kind not in (CODE, IN_PROGRESS):  # the calls of the survey include those in progress
             add(row.kind or "", "", 0, row.sums.self_wall_ns, row.sums.self_cpu_ns)
-    others = _not_sampled(survey)
+    others = survey.not_kept
     if others.seen > others.kept:
         add(NOT_KEPT, "", 0, others.passed_wall_ns, others.passed_cpu_ns)
         for each in found.values():
@@ -68,13 +68,6 @@ def programs(survey: Survey) -> list[Program]:
 def _source_of(process: Process, site: Site | None) -> str:
     """The source with the line of a call; empty if that is in no file."""
     return path_of(process, site.file) if site is not None and not is_dynamic(site.file) else ""
-
-
-def _not_sampled(survey: Survey) -> Population:
-    whole = Population()
-    for process, records in survey.per_process():
-        whole.add(population_of(process, records))
-    return whole
 
 
 def _name_of(process: Process, sources: Iterable[str]) -> str:

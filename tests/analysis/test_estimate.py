@@ -18,6 +18,7 @@ from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.estimate import ALL, Population, Variation, scaled, settle
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.metadata.map import Intrinsic
+from interpose.reports.screen.verdict import verdict
 
 pytestmark = pytest.mark.any_python
 
@@ -350,7 +351,61 @@ def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
     ]
 
     assert rates == [20, 20]
-    assert surveys[1].counts["order"] == profile(Analysis(sampled), "kind").estimate.population.kept < 50
+    assert [survey.counts["order"] for survey in surveys] == [100, 100]
+    unscaled = Survey(Analysis(sampled), is_scaled=False)
+    assert unscaled.counts["order"] == profile(Analysis(sampled), "kind").estimate.population.kept < 50
+
+
+NAPS = """
+    import time
+    import interpose
+    slept_ns = 0
+    for number in range(240):
+        with interpose.transaction("nap"):
+            begun_ns = time.perf_counter_ns()
+            time.sleep(0.002)
+            slept_ns += time.perf_counter_ns() - begun_ns
+    print(slept_ns)
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_the_verdict_on_a_sample_has_what_the_table_has_and_what_the_program_measured(traced, interpose, consolidates):
+    done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/10", INTERPOSE_SEED="3", INTERPOSE_CONSOLIDATE=consolidates)
+    interpose("consolidate", done.path)
+    slept_ns, sleep = int(done.stdout), rows_of(done.experiment)["time.sleep"].sums
+    first = json.loads(interpose("report", done.path, "--by", "finding", "--format", "json").stdout)[0]
+    screen = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+
+    assert (first["finding"], first["calls"]) == ("sleep within a transaction", 240)
+    assert first["wall_ns"] == pytest.approx(sleep.self_wall_ns, abs=10) == pytest.approx(slept_ns, rel=0.1)
+    assert first["is_estimated"]
+    assert " Slowest: 240 sleeps from" in f" {screen}".replace("\n", " ")
+    assert ", estimated). Sleep outside the transaction" in screen
+
+
+def test_what_findings_say_unscaled_is_compared_with_the_time_that_was_recorded(traced, interpose):
+    done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/10", INTERPOSE_SEED="3")
+    survey, whole = Survey(Analysis(done.experiment), is_scaled=False), Survey(Analysis(done.experiment))
+    told = interpose("report", done.path, "--by", "finding", "--unscaled")
+    first = json.loads(
+        interpose("report", done.path, "--by", "finding", "--unscaled", "--format", "json").stdout
+    )[0]
+
+    assert survey.matters_ns == whole.matters_ns - survey.not_kept.passed_wall_ns
+    assert first["calls"] < 60 and not first["is_estimated"]
+    assert first["wall_ns"] == rows_of(done.experiment, is_scaled=False)["time.sleep"].sums.self_wall_ns
+    assert "not estimated" in told.stderr
+
+
+def test_where_no_transaction_was_kept_the_verdict_is_of_what_was_recorded(traced, interpose):
+    done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    survey = Survey(Analysis(done.experiment))
+    lines = list(verdict(survey.times, [], "/", 400))
+
+    assert survey.not_kept.seen == 240 and survey.times.not_kept_ns >= int(done.stdout)
+    assert lines[0].startswith("Nothing stands out in what was recorded: ")
+    assert lines[0].endswith("are unknown.")
 
 
 def test_samples_are_not_merged(traced, interpose):

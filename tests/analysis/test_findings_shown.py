@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from shops import BY_NUMBER, MS, SHOP, Shop
 
-from interpose.analysis.findings.engine import RULES, found_in
+from interpose.analysis.findings.engine import RULES, found_in, found_in_all
 from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.survey import Times
+from interpose.analysis.partial.coding import packed, unpacked
+from interpose.analysis.partial.partial import Question
 from interpose.cli.main import main
 from interpose.reports.formats.sentences import RULES_IN_WORDS, advice_for
+from interpose.reports.screen.many import ScreenPart, merged_parts, screen_part
+from interpose.reports.screen.verdict import verdict
 
 pytestmark = pytest.mark.any_python
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -129,3 +134,55 @@ def test_commits_that_end_transactions_name_the_batch(tmp_path):
     assert (survey.counts, survey.batches) == ({"line_90": 60}, {"line_90"})
     told = [(each.rule, each.units) for each in found_in(survey)]
     assert told[1:] == [("N+1 statements", 60), ("commits one by one", 1)]
+
+
+def many(tmp_path, shops, runs):
+    """The findings of several runs together: of each what `shops` does in it."""
+    parts = []
+    for number in range(runs):
+        shop = Shop(tmp_path / f"t.{number + 1}.er", wall_ns=200 * MS)
+        shops(shop, number)
+        parts.append(screen_part(shop.survey().analysis, Question("screen")))
+    part = merged_parts(parts)
+    kept = unpacked(packed(part, ScreenPart), ScreenPart)
+    return [
+        (each.rule, each.calls, each.wall_ns)
+        for each in found_in_all(kept.findings, kept.times.matters_ns)
+        if each.rule not in ("unexplained wait", "wait for CPU")
+    ]
+
+
+def test_what_is_too_small_for_a_finding_in_each_of_many_runs_is_one_in_all(tmp_path):
+    found = many(tmp_path, lambda shop, number: shop.call("time.sleep", "sleep", times=30), 4)
+
+    assert found == [("slow calls", 120, 120 * MS)]
+
+
+def test_what_is_too_rare_for_a_finding_in_some_of_many_runs_counts_in_all(tmp_path):
+    found = many(tmp_path, lambda shop, number: shop.ask(BY_NUMBER, times=110 if number == 0 else 20), 4)
+
+    assert found == [("N+1 statements", 170, 170 * MS)]
+
+
+def test_transactions_of_which_each_must_repeat_a_statement_do_so_by_themselves_in_many_runs(tmp_path):
+    def requests(shop, number):
+        shop.request("GET /often", lambda inside: shop.ask(BY_NUMBER, times=20, inside=inside))
+        for _ in range(20):
+            shop.request("GET /once", lambda inside: shop.ask(BY_NUMBER, inside=inside))
+
+    assert ("N+1 statements", 40, 40 * MS) in many(tmp_path, requests, 2)
+
+
+def test_what_is_too_small_in_all_runs_together_is_no_finding(tmp_path):
+    assert many(tmp_path, lambda shop, number: shop.call("time.sleep", "sleep", times=12), 4) == []
+
+
+@pytest.mark.parametrize(
+    ("matters_ns", "told"),
+    [
+        (100 * MS, "Nothing stands out: no single cause takes 10 % of the time and 50 ms."),
+        (900 * MS, "Nothing stands out: no single cause takes 10 % of the time."),
+    ],
+)
+def test_a_verdict_of_nothing_says_what_a_cause_needs_in_a_short_run(matters_ns, told):
+    assert list(verdict(Times(matters_ns, 0, matters_ns), [], "/", 120)) == [told]

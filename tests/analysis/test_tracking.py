@@ -4,9 +4,12 @@ import pytest
 
 from interpose.analysis.calls.paused import PausedPart, PausedTimes
 from interpose.analysis.transactions.tracking import (
+    AFRESH,
+    ASKS,
     BEGINS,
     BY_DETAIL,
     BY_STACK,
+    DROPS,
     ECHO,
     ECHO_WITHIN_NS,
     ENDS,
@@ -125,6 +128,58 @@ def test_a_commit_ends_a_transaction_that_began_with_the_one_before():
     assert told(first.after) == (FORM, 1000, 1500, 0)
     assert told(second.after) == (FORM, 2500, 2000, 0)
     assert last(tracking) == (EXIT, 4500, 5500, 0)
+
+
+def test_what_a_commit_ends_began_with_the_first_call_of_the_database_since_the_commit_before():
+    tracking = tracker(end_ns=20_000)
+
+    first = tracking.step(THREAD, call(3000, 500, ASKS), False)
+    more = tracking.step(THREAD, call(4000, 500, ASKS), False)
+    commit = tracking.step(THREAD, call(5000, 500, ASKS | ENDS), False)
+    second = tracking.step(THREAD, call(9000, 500, ASKS), False)
+    again = tracking.step(THREAD, call(9600, 400, ASKS | ENDS), False)
+
+    assert told(first.before) == (INIT, 1000, 2000, 0)
+    assert more == (None, False, None) and commit.before is None
+    assert told(commit.after) == (FORM, 3000, 2500, 0)
+    assert told(second.before) == (IDLE, 5500, 3500, 0)
+    assert told(again.after) == (FORM, 9000, 1000, 0)
+    assert last(tracking) == (EXIT, 10_000, 10_000, 0)
+
+
+def test_a_statement_that_begins_a_transaction_leaves_those_before_it_outside():
+    tracking = tracker()
+
+    first = tracking.step(THREAD, call(2000, 500, ASKS), False)
+    begin = tracking.step(THREAD, call(4000, 100, ASKS | AFRESH), False)
+    commit = tracking.step(THREAD, call(5000, 500, ASKS | ENDS), False)
+
+    assert told(first.before) == (INIT, 1000, 1000, 0)
+    assert (told(begin.before), begin.before.times) == ((INIT, 2000, 2000, 0), 0)
+    assert told(commit.after) == (FORM, 4000, 1500, 0)
+
+
+def test_what_is_rolled_back_is_no_transaction_and_the_next_begins_after_it():
+    tracking = tracker()
+
+    tracking.step(THREAD, call(2000, 500, ASKS), False)
+    rollback = tracking.step(THREAD, call(3000, 500, ASKS | DROPS), False)
+    following = tracking.step(THREAD, call(6000, 100, ASKS), False)
+    commit = tracking.step(THREAD, call(7000, 500, ASKS | ENDS), False)
+
+    assert (told(rollback.after), rollback.after.times) == ((INIT, 2000, 1500, 0), 0)
+    assert (told(following.before), following.before.times) == ((INIT, 3500, 2500, 0), 0)
+    assert told(commit.after) == (FORM, 6000, 1500, 0)
+
+
+def test_of_calls_of_a_database_that_no_commit_follows_nothing_is_implied():
+    never, once = tracker(), tracker()
+    never.step(THREAD, call(2000, 500, ASKS), False)
+    once.step(THREAD, call(2000, 500, ASKS | ENDS), False)
+    once.step(THREAD, call(4000, 500, ASKS), False)
+
+    assert last(never) == (OTHER, 2000, 8000, 0)
+    assert last(once) == (EXIT, 4000, 6000, 0)
 
 
 def test_commits_do_not_end_what_a_read_or_a_request_began():

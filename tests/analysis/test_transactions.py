@@ -15,10 +15,12 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST
+from interpose.analysis.findings.engine import findings
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.transactions import transactions_table
+from interpose.transactions import transaction
 from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
@@ -166,10 +168,58 @@ def test_what_is_marked_inside_of_a_request_names_it(shop):
 
 
 def test_batch_is_divided_by_commits(shop):
-    made = shop.made([event(n * 2000, 100, intrinsic=shop.commit, stack=shop.ask) for n in range(1, 5)])
+    calls = [
+        each
+        for n in range(1, 5)
+        for each in (
+            event(n * 2000 - 500, 300, intrinsic=shop.query),
+            event(n * 2000, 100, intrinsic=shop.commit, stack=shop.ask),
+        )
+    ]
+    made = shop.made(calls)
 
-    assert rows(made)["ask"][:3] == (4, 0, 8100)
+    assert rows(made)["ask"][:3] == (4, 0, 4 * 600)
+    assert rows(made)[".INIT"][:3] == (1, 0, 1500)
+    assert rows(made)[".IDLE"][:3] == (3, 0, 3 * 1400)
     assert rows(made)[".EXIT"][:3] == (1, 0, 1900)
+
+
+BEFORE_THE_DATABASE = """
+    import sqlite3, sys, time
+    def atom(connection):
+        begun = time.perf_counter_ns()
+        connection.execute("BEGIN")
+        for number in range(5):
+            connection.execute("insert into t values (?)", (number,))
+        connection.commit()
+        return time.perf_counter_ns() - begun
+    begun = time.perf_counter_ns()
+    for _ in range(5):
+        time.sleep(0.02)
+    slept = time.perf_counter_ns() - begun
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("create table t (a)")
+    for number in range(20):
+        connection.execute("insert into t values (?)", (number,))
+        time.sleep(0.001)
+    print(slept, atom(connection) + atom(connection))
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_transaction_that_a_commit_implies_takes_as_long_as_the_program_measures(traced, consolidates):
+    done = traced(BEFORE_THE_DATABASE, INTERPOSE_CONSOLIDATE=consolidates)
+    slept_ns, atoms_ns = map(int, done.stdout.split())
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    found = {row.name: row for row in made.rows}
+
+    assert found["atom"].sums.calls == 2
+    assert found["atom"].response_ns == pytest.approx(atoms_ns, rel=0.1, abs=1_000_000)
+    assert found[".INIT"].sums.calls == 1
+    assert found[".INIT"].response_ns > slept_ns
+    assert made.thread_ns == analysis.total.wall_ns
+    assert "sleep within a transaction" not in [each.rule for each in findings(Analysis(done.experiment))]
 
 
 def test_requests_that_overlap_have_each_their_own_calls(shop):
@@ -509,3 +559,17 @@ def test_transactions_are_the_same_where_findings_have_read_the_events_before(sh
 
     assert len(alone.rows) == names + 3
     assert after == alone
+
+
+def test_of_nested_transactions_only_the_outermost_is_listed_as_the_docstring_says(shop):
+    outer, inner = shop.build.string("outer"), shop.build.string("inner")
+    made = shop.made(
+        [
+            event(1200, 500, intrinsic=shop.mark, call=2, parent=1, detail=inner),
+            event(1000, 1000, intrinsic=shop.mark, call=1, detail=outer, inner_wall_ns=500),
+        ]
+    )
+
+    assert rows(made)["outer"][:3] == (1, 0, 1000)
+    assert "inner" not in rows(made)
+    assert "only the outermost" in " ".join(transaction.__doc__.split())

@@ -316,3 +316,12 @@ def test_calls_are_sampled_by_time_or_by_transaction():
 
     with pytest.raises(SettingError, match="INTERPOSE_TRANSACTIONS=1/10: calls are sampled already"):
         precedence.resolve({}, both, {})
+
+
+def test_a_ring_keeps_events_and_consolidation_does_not():
+    both = {"INTERPOSE_CONSOLIDATE": "1", "INTERPOSE_RING": "1MiB"}
+
+    with pytest.raises(SettingError, match="INTERPOSE_CONSOLIDATE=1: a ring keeps the newest events"):
+        precedence.resolve({}, both, {})
+    assert precedence.resolve({}, {"INTERPOSE_CONSOLIDATE": "1", "INTERPOSE_RING": "off"}, {}).consolidate
+    assert precedence.resolve({}, {"INTERPOSE_CONSOLIDATE": "0", "INTERPOSE_RING": "1MiB"}, {}).ring_bytes

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import sys
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,11 @@ from interpose.analysis.consolidation.sums import (
     Sums,
 )
 from interpose.analysis.transactions.tracking import (
+    ASKS,
     BEGINS,
     BUSY,
     BY_DETAIL,
+    DROPS,
     ENDS,
     IDLE,
     KEYS,
@@ -70,7 +73,7 @@ def both(layout, by, pieces, tracked=None, **options):
     """What each consolidator found, how many events it left out, and whether there was too much."""
     results = []
     for consolidator in (PlainConsolidator, compiled.CompiledConsolidator):
-        tracking = {"tracker": Tracker(LIVES), "roles": tracked} if tracked is not None else {}
+        tracking = {"tracker": Tracker(LIVES, details=STATEMENTS), "roles": tracked} if tracked is not None else {}
         made = consolidator(layout, by, **tracking, **options)
         for piece in pieces:
             made.add(piece)
@@ -88,6 +91,7 @@ def same(results):
     return left == others and canonical(plain) == canonical(fast)
 
 
+STATEMENTS = SimpleNamespace(begin=lambda detail: detail == 2)
 LIVES = {1: Life(0, 0, 5000, 900), 2: Life(100, 0, 0, 0)}
 few = st.integers(0, 3)
 times = st.one_of(st.integers(0, 1000), st.integers(0, 2**64 - 1))
@@ -98,7 +102,10 @@ events = st.lists(
     max_size=40,
 )
 keys = st.lists(st.sampled_from(FIELDS), unique=True, max_size=KEYS_AT_MOST).map(tuple)
-roles = st.sampled_from([0, BUSY, READS, READS | KEYS, SPAN, SPAN | MARKED, BEGINS, ENDS | BUSY, NAMES])
+of_drivers = [BUSY | ASKS, BUSY | ASKS | ENDS, BUSY | ASKS | DROPS]
+roles = st.sampled_from(
+    [0, BUSY, READS, READS | KEYS, SPAN, SPAN | MARKED, BEGINS, ENDS | BUSY, NAMES, *of_drivers, BUSY | ASKS]
+)
 
 
 def packed(rows):
@@ -163,6 +170,28 @@ def test_both_end_what_is_between_transactions_in_the_same_way(made, has_names):
     pieces = [packed(rows[begin:end]) for begin, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
 
     assert same(both(event_layout(), ("thread", "intrinsic"), pieces, roles, histograms=True))
+
+
+calls_of_drivers = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 3), st.booleans()), min_size=3, max_size=30
+)
+
+
+@given(calls_of_drivers, st.integers(0, 30), st.integers(1, 9))
+def test_both_begin_transactions_with_the_same_call_of_a_database(made, cut, waiting):
+    rows = []
+    for number, (thread, intrinsic, detail, is_inside) in enumerate(made, 1):
+        alike = {"thread": thread, "detail": detail, "start_ns": 100 * number, "intrinsic": intrinsic}
+        if is_inside:
+            rows.append({**alike, "wall_ns": 20, "call": 1000 + number, "parent": number})
+        rows.append({**alike, "wall_ns": 50, "call": number, "intrinsic": 1 if is_inside else intrinsic})
+    meaning = {1: BUSY, 2: BUSY | ASKS, 3: BUSY | ASKS | ENDS, 4: BUSY | ASKS | DROPS, 5: SPAN | BUSY}
+    pieces = [packed(rows[:cut]), packed(rows[cut:])]
+    results = both(
+        event_layout(), ("thread", "intrinsic", "detail"), pieces, meaning, histograms=True, waiting_at_most=waiting
+    )
+
+    assert same(results)
 
 
 def test_what_is_between_transactions_is_known_wherever_records_are_asked_for():

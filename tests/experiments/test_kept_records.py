@@ -104,6 +104,23 @@ def test_reports_from_records_are_those_from_events(built):
     assert beside == told(built) == before
 
 
+@pytest.mark.parametrize("kept", range(1, BLOCKS))
+@pytest.mark.parametrize("consolidator", [None, PlainConsolidator])
+def test_what_is_in_progress_where_the_kept_records_end_counts_once_and_under_its_name(built, kept, consolidator):
+    before = told(built)
+    process = Experiment(str(built)).founder
+    for blocks in (range(kept), range(kept, BLOCKS)):
+        assert told(built) == before
+
+        keeper = Keeper(process, Pauses(), consolidator=consolidator)
+        for number, block in enumerate(process.events.blocks()):
+            if number in blocks:
+                keeper.add(block.head.sequence, block.events)
+        keeper.write(process.directory)
+
+    assert told(built) == before
+
+
 def test_what_comes_after_what_is_kept_is_added(built, tmp_path):
     process = Experiment(str(built)).founder
     before = told(built)[0]
@@ -229,16 +246,18 @@ def records():
 
 
 def test_what_is_written_is_read(tmp_path):
-    said = Consolidated(("thread", "intrinsic"), FIGURES, Ranges([(1, 5), (9, 9)]), [(1, 10, 5)], [{"wall_ns": 5}])
+    blocks, opened = Ranges([(1, 5), (9, 9)]), [tuple(range(13))]
+    said = Consolidated(("thread", "intrinsic"), FIGURES, blocks, [(1, 10, 5)], opened, [{"wall_ns": 5}])
 
     write(str(tmp_path), said, records())
     found = read(DataFile(str(tmp_path / "consolidated"), "t.er/consolidated", Damages()))
 
     assert found is not None
-    assert (found[0].by, found[0].figures, found[0].until, found[0].slowest) == (
+    assert (found[0].by, found[0].figures, found[0].until, found[0].open, found[0].slowest) == (
         said.by,
         said.figures,
         said.until,
+        said.open,
         said.slowest,
     )
     assert found[0].blocks.found == said.blocks.found

@@ -17,6 +17,7 @@ from interpose.analysis.calls.account import account
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.recording.ring import ALL, before_the_ring
+from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.metadata.names import newest
 from interpose.experiments.model.experiment import Experiment
 from tests.build import BLOCK_BYTES, SECOND, START_NS, Build, event
@@ -291,3 +292,36 @@ def test_a_block_that_was_being_written_over_is_none(tmp_path):
 
     assert [each.call for each in events_of(experiment.founder)] == [1, 3]
     assert experiment.damages.found == []
+
+
+def test_the_time_before_the_ring_is_no_transaction_and_neither_is_its_cost_of_recording(traced, interpose):
+    done = traced(
+        """
+        import os, time
+        import interpose
+        begun = time.perf_counter_ns()
+        for number in range(20):
+            with interpose.transaction("early"):
+                time.sleep(0.005)
+        early = time.perf_counter_ns() - begun
+        for number in range(400):
+            with interpose.transaction("late"):
+                for _ in range(100):
+                    os.stat("/")
+        print(early)
+    """,
+        INTERPOSE_RING="1MiB",
+    )
+
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    found = {row.name: row for row in made.rows}
+    told = interpose("transactions", done.path)
+    assert "early" not in found and 0 < found["late"].sums.calls < 400
+    assert found["before the ring"].thread_ns >= int(done.stdout)
+    assert found["before the ring"].thread_ns == pytest.approx(analysis.total.before_wall_ns, rel=0.01)
+    assert ".INIT" not in found or found[".INIT"].thread_ns < 5_000_000
+    assert sum(row.thread_ns + row.think_ns for row in made.rows) == analysis.total.wall_ns
+    for row in made.rows:
+        assert sum(share.wall_ns for share in row.split.values()) == row.thread_ns + row.overlap_ns
+    assert "before the ring; transactions before it are not counted" in told.stderr

@@ -15,7 +15,7 @@ from interpose.analysis.consolidation.sums import (
     RECORDS_AT_MOST,
     WAITING_AT_MOST,
 )
-from interpose.analysis.transactions.tracking import Tracker, roles_of
+from interpose.analysis.transactions.tracking import OPEN, Tracker, roles_of
 from interpose.errors import UsageError
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.layout import Bytes, Layout
@@ -124,17 +124,31 @@ def _once(
     kept = process.consolidated
     if kept and (selection or set(by) - set(kept[0].by)) and _has_events_of(process, kept[0]):
         kept = None  # they tell more
-    records = _from_kept(process, by, selection, plain=tracker is None) if kept else Records(by)
+    whole = _from_kept(process, by, selection) if kept else None
+    said = kept[0] if kept else None
+    if said and tracker:
+        tracker.go_on_from(said.until)
+        tracker.go_on_with(said.open)
+    fresh = Records(by)
     if process.events is not None:
-        said = kept[0] if kept else None
-        if said and tracker:
-            tracker.go_on_from(said.until)
         fresh = Records(by, _from_events(process, by, consolidator, selection, histograms, tracker, said))
         _tell_rows(process, fresh)
-        if not kept:
-            return fresh
-        records.take_in(fresh)
+    if not whole:
+        return fresh
+    if tracker:
+        name_what_was_open(whole, tracker)
+    records = Records(by)
+    records.take_in(whole, plain=tracker is None)
+    records.take_in(fresh)
     return records
+
+
+def name_what_was_open(records: Records, tracker: Tracker) -> None:
+    """Give kept records of what was open the names that it has since `tracker` saw it end."""
+    place = records.by.index("thread")
+    for each in records.roots:
+        if each.name == OPEN and not each.is_call:
+            each.name = tracker.name_of_open(each.key[place])
 
 
 def _has_events_of(process: Process, said: Consolidated) -> bool:
@@ -144,8 +158,8 @@ def _has_events_of(process: Process, said: Consolidated) -> bool:
     return len(there) == sum(last - first + 1 for first, last in said.blocks.found)
 
 
-def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None, plain: bool) -> Records:
-    """The consolidated records of the process, by fewer fields."""
+def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | None) -> Records:
+    """The consolidated records of the process. Raises UsageError if they do not have all of these fields."""
     assert process.consolidated is not None
     said, found = process.consolidated
     missing = [name for name in by if name not in said.by]
@@ -154,9 +168,7 @@ def _from_kept(process: Process, by: tuple[str, ...], selection: Selection | Non
         raise UsageError(f"{process.place}: {what} were not recorded (record without INTERPOSE_CONSOLIDATE)")
     whole = as_kept(said, found)
     _tell_rows(process, whole)
-    records = Records(by)
-    records.take_in(whole, plain)
-    return records
+    return whole
 
 
 def as_kept(said: Consolidated, found: Sequence[Found]) -> Records:

@@ -42,17 +42,24 @@ cdef enum:
 
 cdef enum:
     READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
+    ASKS = 256, AFRESH = 512, DROPS = 1024
+    DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # the tracker is asked at each such call
 
 cdef enum:
     FINE_BITS = 6
     ROLES_AT_MOST = 1 << 20
+    DETAILS_KNOWN_AT_MOST = 1 << 22
+
+cdef enum:
+    GOES_ON = 1, IS_BEGIN = 2
 
 assert KEYS_AT_MOST == KEYS
 assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
 assert len(FIGURES) == FIGURE_COUNT and FIGURES.index("wall_least_ns") == WALL_LEAST
 assert histogram.FINE_BITS == FINE_BITS
-assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES] == [
-    getattr(tracking, name) for name in ("READS", "KEYS", "SPAN", "MARKED", "BEGINS", "ENDS", "BUSY", "NAMES")
+assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, DECIDES] == [
+    getattr(tracking, name)
+    for name in "READS KEYS SPAN MARKED BEGINS ENDS BUSY NAMES ASKS AFRESH DROPS DECIDES".split()
 ]
 
 cdef uint64_t most = MOST
@@ -122,6 +129,7 @@ cdef struct Closed:
     uint64_t cpu
     uint64_t think_wall
     uint64_t think_cpu
+    uint64_t times
 
 
 cdef struct Gap:
@@ -185,7 +193,13 @@ cdef inline bint is_small(int64_t time) noexcept nogil:
 
 cdef Closed closed(closing) except *:
     return Closed(
-        closing.name, closing.start_ns, closing.wall_ns, closing.cpu_ns, closing.think_wall_ns, closing.think_cpu_ns
+        closing.name,
+        closing.start_ns,
+        closing.wall_ns,
+        closing.cpu_ns,
+        closing.think_wall_ns,
+        closing.think_cpu_ns,
+        closing.times,
     )
 
 
@@ -207,6 +221,8 @@ cdef class CompiledConsolidator(Records):
     cdef Gap gap
     cdef uint32_t *roles
     cdef size_t roles_known
+    cdef unsigned char *details  # whether a statement begins a transaction, by its number, as far as that was asked
+    cdef size_t details_known
     # Of the last call that means nothing for transactions, whose record is `last`:
     cdef uint32_t last_into  # what it is inside of
     cdef uint64_t last_thread
@@ -256,6 +272,7 @@ cdef class CompiledConsolidator(Records):
 
     def __dealloc__(self):
         free(self.roles)
+        free(self.details)
 
     cdef Place place_of(self, layout, name) except *:
         cdef Place place
@@ -286,6 +303,7 @@ cdef class CompiledConsolidator(Records):
 
     def copied(self):
         """Another one that holds the same, to which nothing is added."""
+        self.leave_gap()
         cdef CompiledConsolidator other = CompiledConsolidator.__new__(
             CompiledConsolidator, self.layout, self.by, self.histograms, copy.deepcopy(self.tracker),
             {number: self.roles[<size_t>number] for number in range(self.roles_known)},
@@ -407,12 +425,43 @@ cdef class CompiledConsolidator(Records):
             self.last == NONE
             or event[PARENT] != self.last_parent
             or event[THREAD] != self.last_thread
-            or self.role_of(event) & ~<uint64_t>BUSY
+            or self.role_of(event) & ~<uint64_t>(BUSY | ASKS)
         ):
+            return False
+        if self.is_tracking and self.role_of(event) & ASKS and not self.asks_nothing_new(event):
             return False
         if self.waiting == 1 and self.last_parent:  # for that parent
             return call != self.last_parent
         return self.waiting == 0 or self.find_holder(AWAITED, self.last_thread, call) == NONE
+
+    cdef inline bint asks_nothing_new(self, const uint64_t *event) noexcept nogil:
+        """Whether it is known that a call of a database, beside the last one, begins nothing."""
+        cdef uint64_t detail = event[DETAIL]
+        if detail and (detail >= self.details_known or self.details[detail] != GOES_ON):
+            return False
+        return event[PARENT] != 0 or (self.nodes[self.last_into].figures[BITS] & ASKS) != 0
+
+    cdef int begins(self, uint64_t detail) except -1:
+        """Whether a call of a database with this detail begins a transaction; known from the second time on."""
+        cdef size_t known = self.details_known
+        cdef unsigned char *room
+        if not detail or detail >= DETAILS_KNOWN_AT_MOST:
+            return bool(self.tracker.begins(detail))
+        if detail >= known:
+            known = min(2 * detail + 64, <uint64_t>DETAILS_KNOWN_AT_MOST)
+            room = <unsigned char *>realloc(self.details, known)
+            if room == NULL:
+                raise MemoryError
+            memset(room + self.details_known, 0, known - self.details_known)
+            self.details, self.details_known = room, known
+        if not self.details[detail]:
+            self.details[detail] = IS_BEGIN if self.tracker.begins(detail) else GOES_ON
+        return self.details[detail] == IS_BEGIN
+
+    cdef inline bint has_asked(self, uint64_t thread) noexcept nogil:
+        """Whether the tracker knows of a call of a database in what the thread is in."""
+        cdef uint32_t held = self.find_holder(HELD, thread, 0)
+        return held != NONE and (self.nodes[held].figures[BITS] & ASKS) != 0
 
     cdef inline int add_beside_last(self, const uint64_t *event, const uint64_t *keys) except -1 nogil:
         cdef uint32_t node = self.last, into = self.last_into
@@ -438,6 +487,9 @@ cdef class CompiledConsolidator(Records):
         cdef bint is_span = (role & SPAN) != 0
         cdef bint ends = False
         cdef Told told
+        if role & ASKS and self.is_tracking and event[DETAIL]:
+            with gil:
+                role |= AFRESH if self.begins(event[DETAIL]) else 0
         if self.waiting:
             awaited = self.find_holder(AWAITED, thread, event[CALL])
         if awaited:
@@ -458,18 +510,18 @@ cdef class CompiledConsolidator(Records):
             into = ROOT
         elif event[TASK]:
             into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
-        elif is_span or told.bits & (READS | BEGINS | ENDS | NAMES):
+        elif is_span or told.bits & DECIDES or (told.bits & ASKS and not self.has_asked(thread)):
             into = self.step(event, &told, role, &ends)
         else:
             into = self.hold(thread)
         if not parent and into != ROOT:
-            self.nodes[into].figures[BITS] |= told.bits & BUSY
+            self.nodes[into].figures[BITS] |= told.bits & (BUSY if event[TASK] else BUSY | ASKS)
         node = self.node_of(into, keys, told.name if is_span else 0)
         if awaited:
             self.take_over(node, awaited)
             self.give_back(awaited)
         self.add_figures(node, event, think_wall, think_cpu)
-        if role & ~<uint64_t>BUSY == 0:
+        if role & ~<uint64_t>(BUSY | ASKS) == 0:
             self.keep_last(node, into)
             self.last_thread = thread
             self.last_parent = parent
@@ -506,7 +558,7 @@ cdef class CompiledConsolidator(Records):
             told.bits |= NAMES
             told.name = by_detail | detail if detail else idle
         else:
-            told.bits |= role & (BEGINS | ENDS | BUSY)
+            told.bits |= role & (BEGINS | ENDS | BUSY | ASKS | AFRESH | DROPS)
             if role & (BEGINS | ENDS):
                 told.stack = event[STACK]
         return told
@@ -542,7 +594,7 @@ cdef class CompiledConsolidator(Records):
         cpu = min(max(used, 0), wall)
         if not is_small(used - cpu):
             return False
-        self.close(gap.thread, Closed(idle, gap.start, wall, cpu, 0, 0))
+        self.close(gap.thread, Closed(idle, gap.start, wall, cpu, 0, 0, 1))
         gap.start = start + event[WALL]
         gap.start_cpu = start_cpu + event[CPU]
         gap.cpu_left = used - cpu
@@ -611,10 +663,15 @@ cdef class CompiledConsolidator(Records):
             self.take_over(node, held)
             self.give_back(held)
         figures = self.nodes[node].figures
-        figures[CALLS] += 1
+        figures[CALLS] += closed.times
         add(&figures[WALL_SUM], closed.wall)
         add(&figures[CPU_SUM], closed.cpu)
-        self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
+        if closed.times:
+            return self.add_spread(node, closed.start, closed.wall, closed.cpu, closed.think_wall, closed.think_cpu)
+        at_least(&figures[FIRST], closed.start)
+        at_most(&figures[LAST], closed.start + closed.wall)
+        add(&figures[THINK_WALL], closed.think_wall)
+        add(&figures[THINK_CPU], closed.think_cpu)
         return 0
 
     cdef uint32_t hold(self, uint64_t thread) except 0 nogil:

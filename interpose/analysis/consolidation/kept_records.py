@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, fastest_consolidator
+from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, fastest_consolidator, name_what_was_open
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
-from interpose.analysis.transactions.tracking import Tracker, roles_of
+from interpose.analysis.transactions.tracking import Details, Tracker, roles_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import consolidated
 from interpose.experiments.format.consolidated import Consolidated, Found
@@ -50,6 +50,7 @@ class Keeper:
         if self._before is None and process.stamp_of_consolidated():
             raise ExperimentError(f"{process.place}/{consolidated.NAME}: cannot be read, and was not changed")
         self._tracker = Tracker({})
+        self._tracker.stays_open = True
         made = consolidator or fastest_consolidator()
         self._consolidator: Consolidator = made(
             self._layout,
@@ -61,11 +62,13 @@ class Keeper:
         )
         self.blocks = Ranges(self._before[0].blocks.found if self._before else ())
         self.follow(process, pauses)
+        self._tracker.go_on_with(self._before[0].open if self._before else ())
 
     def follow(self, process: Process, pauses: Pauses | None = None) -> None:
         """Know the process as it is now: its intrinsics and its threads, and when recording was paused."""
         self._consolidator.know(roles_of(process))
-        self._tracker.follow(lives_of(process), paused_outside(process, pauses) if pauses else None)
+        paused = paused_outside(process, pauses) if pauses else None
+        self._tracker.follow(lives_of(process), paused, Details(process))
         if self._before:
             self._tracker.go_on_from(self._before[0].until)
 
@@ -82,9 +85,10 @@ class Keeper:
         found: Iterable[Found] = self._consolidator.copied().records()
         if self._before:
             records = as_kept(*self._before)
+            name_what_was_open(records, self._tracker)
             records.take_in(Records(BY, found))
             found = records.found()
-        said = Consolidated(BY, FIGURES, self.blocks, self._tracker.until(), self._slowest())
+        said = Consolidated(BY, FIGURES, self.blocks, open=self._tracker.open_states(), slowest=self._slowest())
         consolidated.write(directory, said, found)
 
     def _slowest(self) -> list[dict[str, int]]:

@@ -22,10 +22,14 @@ from interpose.analysis.consolidation.sums import (
     WAITING_AT_MOST,
 )
 from interpose.analysis.transactions.tracking import (
+    AFRESH,
+    ASKS,
     BEGINS,
     BUSY,
     BY_DETAIL,
     BY_INTRINSIC,
+    DECIDES,
+    DROPS,
     ENDS,
     IDLE,
     KEYS,
@@ -217,6 +221,8 @@ class PlainConsolidator:
     ) -> None:
         awaited = self._awaited.pop((thread, call), None)
         role = self._roles.get(intrinsic, 0)
+        if role & ASKS and self._tracker and self._tracker.begins(detail):
+            role |= AFRESH
         told, name = _told(awaited, role, wall, cpu, stack, detail, intrinsic)
         is_span = bool(role & SPAN)
         think_wall, think_cpu = (min(told[1], wall), min(told[2], cpu)) if is_span else (0, 0)
@@ -232,13 +238,14 @@ class PlainConsolidator:
             into = self._hold(thread)  # tasks take turns: they begin and end no transaction of the thread
             into.told[0] |= told[0] & BUSY
         else:
-            if told[0] & (READS | BEGINS | ENDS | NAMES) or is_span:
+            held = self._held.get(thread)
+            if told[0] & DECIDES or is_span or (told[0] & ASKS and not (held and held.told[0] & ASKS)):
                 bits = told[0] | role & (SPAN | MARKED)
                 outermost = Outermost(start, wall, start_cpu, cpu, bits, told[1], told[2], told[3], name)
                 into, after = self._step(thread, outermost)
             else:
                 into = self._hold(thread)
-            into.told[0] |= told[0] & BUSY
+            into.told[0] |= told[0] & (BUSY | ASKS)
         self._ended = awaited
         node = self._node(into, key, name if is_span else 0)
         self._ended = None
@@ -354,10 +361,12 @@ class PlainConsolidator:
             self._take_over(node, held)
         response = closing.wall_ns - closing.think_wall_ns
         response_cpu = closing.cpu_ns - closing.think_cpu_ns
-        figures = [1, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0, closing.start_ns, closing.start_ns + closing.wall_ns]
-        figures += [response, response, response_cpu, response_cpu, closing.think_wall_ns, closing.think_cpu_ns]
+        figures = [closing.times, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0]
+        figures += [closing.start_ns, closing.start_ns + closing.wall_ns]
+        spread = [response, response, response_cpu, response_cpu] if closing.times else [MOST, 0, MOST, 0]
+        figures += [*spread, closing.think_wall_ns, closing.think_cpu_ns]
         node.put(figures)
-        if self._histograms:
+        if self._histograms and closing.times:
             node.count(response, response_cpu)
 
     def _let_go(self) -> None:
@@ -392,7 +401,7 @@ def _told(
         return [role & (READS | KEYS), wall, cpu, stack], name
     if role & NAMES:
         return [told[0] | NAMES, *told[1:]], BY_DETAIL | detail if detail else IDLE
-    told[0] |= role & (BEGINS | ENDS | BUSY)
+    told[0] |= role & (BEGINS | ENDS | BUSY | ASKS | AFRESH | DROPS)
     if role & (BEGINS | ENDS):
         told[3] = stack
     return told, name

@@ -8,49 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.findings.finding import Calls, Finding, found
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import SLOW_SHARE
 from interpose.experiments.model.stacks import Site
 
 # Who takes less than half of the time is not the one to look at.
 MOST = 0.5
+# What the calls take, not only what they wait for, is a tenth of the time.
+SLOW = Floor(share=SLOW_SHARE, is_of_evidence=True)
 
 
 def waits_for_the_disk(survey: Survey) -> Iterator[Finding]:
     """Calls of a database from one line that mostly waited for files."""
     for rows, waited_ns in _mostly_waiting(survey, "file"):
-        yield found("database waits for the disk", rows, waited_ns)
+        yield found("database waits for the disk", rows, waited_ns, floor=SLOW)
 
 
 def waits_for_a_lock(survey: Survey) -> Iterator[Finding]:
     """Calls of a database from one line that mostly slept, as SQLite does while another connection has the lock."""
     for rows, waited_ns in _mostly_waiting(survey, "sleep"):
-        yield found("database waits for a lock", rows, waited_ns)
+        yield found("database waits for a lock", rows, waited_ns, floor=SLOW)
 
 
 def driver_computes(survey: Survey) -> Iterator[Finding]:
     """Calls from one line in which a driver that talks to a server mostly computed itself."""
     talking = {_driver(each) for each in survey.of_kind("db") if "net" in each.native_wait_ns}
-    for rows in _slow_lines(survey):
+    for rows in _lines(survey):
         own_cpu_ns = sum(each.cpu_ns - each.native_cpu_ns for each in rows)
         if _driver(rows[0]) in talking and own_cpu_ns >= MOST * total_of(rows)[1]:
-            yield found("driver computes", rows, own_cpu_ns)
+            yield found("driver computes", rows, own_cpu_ns, floor=SLOW)
 
 
 def _mostly_waiting(survey: Survey, kind: str) -> Iterator[tuple[list[Calls], int]]:
-    """The slow calls that mostly waited in native calls of this kind, and for how long."""
-    for rows in _slow_lines(survey):
+    """The calls that mostly waited in native calls of this kind, and for how long."""
+    for rows in _lines(survey):
         waited_ns = sum(each.native_wait_ns.get(kind, 0) for each in rows)
         if waited_ns >= MOST * total_of(rows)[1]:
             yield rows, waited_ns
 
 
-def _slow_lines(survey: Survey) -> Iterator[list[Calls]]:
-    """The calls of databases, by line and intrinsic, that took a tenth of the time."""
+def _lines(survey: Survey) -> Iterator[list[Calls]]:
+    """The calls of databases, by line and intrinsic."""
     for _, rows in grouped(survey.of_kind("db"), _line):
-        if total_of(rows)[1] >= SLOW_SHARE * survey.matters_ns:
-            yield rows
+        yield rows
 
 
 def _driver(calls: Calls) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings import drivers, event_loops, files, next_steps, statements, waits
@@ -51,15 +53,42 @@ def findings(analysis: Analysis) -> list[Finding]:
 def found_in(survey: Survey, least_share: float = LEAST_SHARE, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
     """The findings of a survey, largest possible savings first; a wait for CPU comes after the program's own
     causes that explain as much."""
-    told: list[Finding] = []
-    claimed: set[int] = set()
-    least_ns = max(least_share * survey.matters_ns, 1)
-    for rule in rules:
-        worth = [each for each in merged(rule(survey)) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
-        told += worth
-        claimed.update(id(row) for each in worth for row in each.rows)
+    told = worth_telling(candidates(survey, rules), survey.matters_ns, least_share)
     first = _own_causes(survey, told)
-    return sorted(told, key=lambda each: (each not in first, -each.bound_ns, each.rule, each.about))
+    return sorted(told, key=lambda each: (each not in first, *_largest_first(each)))
+
+
+def found_in_all(candidates: Iterable[Finding], matters_ns: int) -> list[Finding]:
+    """The findings of several experiments, largest possible savings first, from the candidates of each."""
+    return sorted(worth_telling(candidates, matters_ns, LEAST_SHARE), key=_largest_first)
+
+
+def candidates(survey: Survey, rules: tuple[Rule, ...] = RULES) -> Iterator[Finding]:
+    """All that the rules find, also what is below its floor: with that of other experiments it may reach it."""
+    for precedence, rule in enumerate(rules):
+        for each in rule(survey):
+            yield replace(each, precedence=precedence)
+
+
+def worth_telling(candidates: Iterable[Finding], matters_ns: int, least_share: float) -> list[Finding]:
+    """The findings that reach their floors, and of which most is in none of those before."""
+    told: list[Finding] = []
+    claimed: set[Hashable] = set()
+    least_ns = max(least_share * matters_ns, 1)
+    large = [each for each in candidates if each.is_large(matters_ns)]
+    for _, of_rule in groupby(sorted(large, key=_precedence), _precedence):
+        worth = [each for each in merged(of_rule) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
+        told += worth
+        claimed.update(row.likeness for each in worth for row in each.rows)
+    return told
+
+
+def _precedence(finding: Finding) -> int:
+    return finding.precedence
+
+
+def _largest_first(finding: Finding) -> tuple[int, str, str]:
+    return -finding.bound_ns, finding.rule, finding.about
 
 
 def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
@@ -71,8 +100,8 @@ def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
     return [each for each in large if waits.explained_ns(survey, each) >= machine_ns]
 
 
-def _is_claimed(finding: Finding, claimed: set[int]) -> bool:
+def _is_claimed(finding: Finding, claimed: set[Hashable]) -> bool:
     """Whether most of its calls' time is in the evidence of others, or all of its calls are."""
-    theirs = [row for row in finding.rows if id(row) in claimed]
+    theirs = [row for row in finding.rows if row.likeness in claimed]
     taken_ns, whole_ns = (sum(row.wall_ns for row in rows) for rows in (theirs, finding.rows))
     return bool(theirs) and (2 * taken_ns > whole_ns or len(theirs) == len(finding.rows))

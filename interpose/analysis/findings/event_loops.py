@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.statements import is_control
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import BY_CHANCE_NS, SLOW_SHARE
+from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.time.awaited import Awaited, covered_ns
 from interpose.analysis.time.blocks_of_loops import Block, Named
 from interpose.experiments.model.stacks import Site
@@ -49,27 +50,26 @@ def _cause(block: Block) -> tuple[str, str, Site | None, bool]:
 
 def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
     """Statements or requests that a task awaited one after the other, from one line."""
+    floor = Floor(AWAITS_AT_LEAST, TIMES_IN_A_TASK)
     for each in survey.awaited:
         calls, tasks = len(each.spans), len(each.tasks)
-        is_often = calls >= max(AWAITS_AT_LEAST, TIMES_IN_A_TASK * tasks)
-        if is_often and _is_request(each) and each.sum_ns >= AWAITS_SHARE * each.tasks_ns:
+        if _is_request(each) and each.sum_ns >= AWAITS_SHARE * each.tasks_ns:
             rows, wall_ns, facts = _evidence(survey, [each])
             unit = "transaction" if any(row.transaction for row in rows) else "task"
             bound_ns = spared_ns(wall_ns, calls, tasks)
-            yield found("awaits one by one", rows, bound_ns, units=tasks, unit=unit, about=each.detail, **facts)
+            made = found("awaits one by one", rows, bound_ns, units=tasks, unit=unit, about=each.detail, **facts)
+            yield replace(made, floor=floor)
 
 
 def slow_awaits(survey: Survey) -> Iterator[Finding]:
     """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await."""
-    least_ns = max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS)
     for _, alike in grouped(survey.awaited, lambda each: (each.site, each.intrinsic)):
-        if covered_ns(span for each in alike for span in each.spans) >= least_ns:
-            rows, wall_ns, facts = _evidence(survey, alike)
-            yield found("slow awaits", rows, wall_ns, **facts)
+        rows, wall_ns, facts = _evidence(survey, alike)
+        yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE)
     known_ns = covered_ns(span for each in survey.awaited for span in each.spans)
     _, waited_ns = total_of(survey.waits_of_loops)
-    if waited_ns - known_ns >= least_ns:
-        yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns)
+    if waited_ns > known_ns:
+        yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns, floor=LARGE)
 
 
 def _is_request(each: Awaited) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 
-from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
 
 # Half a kilobyte is what a disk moves at least; Python's own buffer holds eight.
@@ -34,10 +33,10 @@ def tiny_transfers(survey: Survey) -> Iterator[Finding]:
     for (detail, _), rows in grouped(moving, lambda each: (each.detail, each.intrinsic)):
         calls, wall_ns = total_of(rows)
         moved = sum(each.bytes for each in rows)
-        if calls >= TRANSFERS_AT_LEAST and moved < TINY_BYTES * calls:
-            units = -(-moved // BUFFER_BYTES)
+        if moved < TINY_BYTES * calls:
+            units, floor = -(-moved // BUFFER_BYTES), Floor(TRANSFERS_AT_LEAST)
             bound_ns = spared_ns(wall_ns, calls, units)
-            yield found("tiny reads and writes", rows, bound_ns, units=units, unit="buffer", about=detail)
+            yield found("tiny reads and writes", rows, bound_ns, units=units, unit="buffer", about=detail, floor=floor)
 
 
 def forced_writes(survey: Survey) -> Iterator[Finding]:
@@ -47,8 +46,8 @@ def forced_writes(survey: Survey) -> Iterator[Finding]:
         calls, wall_ns = total_of(rows)
         files = len({each.detail for each in rows})
         units, unit = (survey.counts[transaction], "transaction") if transaction else (files, "file")
-        if calls >= max(FORCED_AT_LEAST, FORCED_IN_ONE * units):
-            yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit)
+        floor = Floor(FORCED_AT_LEAST, FORCED_IN_ONE, apart=transaction)
+        yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, floor=floor)
 
 
 def work_repeated(survey: Survey) -> Iterator[Finding]:
@@ -58,28 +57,24 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
     for (_, detail), rows in grouped(read, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = processes_of(rows)
-        if calls >= max(REPEATED_AT_LEAST, 2 * units):
-            yield found(
-                "repeated work", rows, spared_ns(wall_ns, calls, units), units=units, unit="process", about=detail
-            )
+        floor = Floor(REPEATED_AT_LEAST, 2)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("repeated work", rows, bound_ns, units=units, unit="process", about=detail, floor=floor)
 
 
 def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
-    calls: dict[str, int] = defaultdict(int)
-    for each in of_paths:
-        calls[each.detail] += each.calls
-    often = [each for each in of_paths if calls[each.detail] >= REPEATED_AT_LEAST]
-    for detail, rows in grouped(often, lambda each: each.detail):
+    for detail, rows in grouped(of_paths, lambda each: each.detail):
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
         times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
         units = processes_of(rows)
-        if times and max(times) >= max(REPEATED_AT_LEAST * max(changes, 1), 2 * units):
+        if times and max(times) > units:
             told = [each for each in rows if each.verb != "close"]  # nobody can cache that
             _, wall_ns = total_of(told)
             bound_ns = spared_ns(wall_ns, max(times), units)
-            yield found("repeated work", told, bound_ns, units=units, unit="process", about=detail)
+            floor = Floor(REPEATED_AT_LEAST, 2, counted=max(times), changes=changes)
+            yield found("repeated work", told, bound_ns, units=units, unit="process", about=detail, floor=floor)
 
 
 def _asks(intrinsic: str) -> bool:

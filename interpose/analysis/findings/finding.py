@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
+from interpose.analysis.transactions.estimate import Population, scaled
 from interpose.experiments.model.stacks import Site
 
 
@@ -19,7 +21,8 @@ class Calls:
     `transaction` is empty outside of named transactions. The times are self times, with those of calls of the same kind
     inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
     process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
-    `native_wait_ns` their wait, by kind.
+    `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
+    they are estimated for all transactions of it where `is_estimated`.
     """
 
     kind: str
@@ -27,6 +30,7 @@ class Calls:
     site: Site | None
     detail: str
     transaction: str
+    sampled_in: str = ""
     is_end: bool = False  # of a transaction: a commit
     caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
@@ -37,6 +41,7 @@ class Calls:
     native_cpu_ns: int = 0
     native_wait_ns: dict[str, int] = field(default_factory=dict)
     seen_ns: dict[int, tuple[int, int]] = field(default_factory=dict)  # by process, from the first until the last
+    is_estimated: bool = False
 
     def see(self, process: int, first_ns: int, last_ns: int) -> None:
         """Note that `process` made some of them between these instants."""
@@ -55,6 +60,23 @@ class Calls:
         """Add a wait of native calls of that kind."""
         self.native_wait_ns[kind] = self.native_wait_ns.get(kind, 0) + wait_ns
 
+    def stand_for_all(self, population: Population) -> None:
+        """Make the figures those of all transactions of `population`, as those within the kept ones let expect."""
+        sums = Sums(self.calls, bytes=self.bytes, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
+        native = scaled(replace(sums, self_cpu_ns=self.native_cpu_ns), population)
+        made = scaled(sums, population)
+        self.calls, self.bytes, self.wall_ns, self.cpu_ns = made.calls, made.bytes, made.self_wall_ns, made.self_cpu_ns
+        self.native_cpu_ns = native.self_cpu_ns
+        for kind, wait_ns in self.native_wait_ns.items():
+            self.native_wait_ns[kind] = scaled(Sums(self_wall_ns=wait_ns), population).self_wall_ns
+        self.is_estimated = population.kept < population.seen
+
+    @property
+    def likeness(self) -> tuple[object, ...]:
+        """What calls have in common that are one row of the evidence."""
+        sampled = bool(self.sampled_in)
+        return self.kind, self.intrinsic, self.site, self.detail, self.transaction, self.is_end, sampled
+
     @property
     def verb(self) -> str:
         """The last part of the intrinsic's name: what is done."""
@@ -66,6 +88,31 @@ class Inner(NamedTuple):
 
     site: Site | None
     share: float
+
+
+class Floor(NamedTuple):
+    """What a finding must reach to be told. It is of all calls, those of several experiments together.
+
+    It needs `calls`, for each of the `changes` if there were any, and `a_unit` for each of its units; of its calls,
+    `counted` count, or all. Its savings, or with `is_of_evidence` the time of its evidence, are at least `time_ns` and
+    this `share` of the time that matters. `apart` are the transactions whose calls must reach it by themselves.
+    """
+
+    calls: int = 0
+    a_unit: int = 0
+    time_ns: int = 0
+    share: float = 0.0
+    is_of_evidence: bool = False
+    counted: int = 0
+    changes: int = 0
+    apart: str = ""
+
+    def with_those_of(self, other: Floor) -> Floor:
+        """The floor of the calls of both."""
+        return self._replace(counted=self.counted + other.counted, changes=self.changes + other.changes)
+
+
+NO_FLOOR = Floor()
 
 
 @dataclass(frozen=True)
@@ -80,7 +127,8 @@ class Finding:
     program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
     waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
-    fetches of statements; else 0.
+    fetches of statements; else 0. A finding below its `floor` is not told; one most of whose evidence is in another one
+    of less `precedence` is not, either.
     """
 
     rule: str
@@ -100,6 +148,15 @@ class Finding:
     longest_ns: int = 0
     waiting: int = 0
     made: int = 0
+    floor: Floor = NO_FLOOR
+    precedence: int = 0
+
+    def is_large(self, matters_ns: int) -> bool:
+        """Whether it reaches its floor, where `matters_ns` is the time that matters."""
+        floor, calls = self.floor, self.floor.counted or self.calls
+        time_ns = self.wall_ns if floor.is_of_evidence else self.bound_ns
+        is_often = calls >= max(floor.calls * max(floor.changes, 1), floor.a_unit * self.units)
+        return is_often and time_ns >= max(floor.time_ns, floor.share * matters_ns)
 
     @property
     def transactions(self) -> list[str]:
@@ -115,6 +172,11 @@ class Finding:
     def calls(self) -> int:
         """The number of calls in the evidence, without those that belong to others, as fetches to statements."""
         return self.made or sum(row.calls for row in self.rows)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether any of it is estimated from sampled transactions."""
+        return any(row.is_estimated for row in self.rows)
 
     @property
     def bytes(self) -> int:
@@ -137,13 +199,14 @@ def found(rule: str, rows: Iterable[Calls], bound_ns: int | None = None, *, time
     return Finding(rule, ordered, bound_ns, time_ns=time_ns, **more)
 
 
-def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings; those of one rule about the same calls in different transactions become one."""
+def merged(findings: Iterable[Finding], is_apart: bool = False) -> list[Finding]:
+    """The findings; those of one rule about the same calls in different transactions become one, unless `is_apart` and
+    each must reach a floor."""
     alike: dict[tuple[object, ...], list[Finding]] = defaultdict(list)
     for each in findings:
         first = each.first
         named = (each.intrinsic, each.site) if each.site or not first else (first.intrinsic, first.site)
-        alike[each.rule, each.about, each.unit, named].append(each)
+        alike[each.rule, each.about, each.unit, named, each.floor.apart if is_apart else ""].append(each)
     return [_together(group) if len(group) > 1 else group[0] for group in alike.values()]
 
 
@@ -166,6 +229,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
         longest_ns=longest_ns,
         waiting=waiting,
         made=made,
+        floor=reduce(Floor.with_those_of, (each.floor for each in alike)),
     )
 
 

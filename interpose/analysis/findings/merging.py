@@ -17,10 +17,10 @@ def with_like_rows_together(findings: Iterable[Finding]) -> list[Finding]:
 def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
     found: dict[Hashable, Calls] = {}
     for row in rows:
-        key = (row.kind, row.intrinsic, row.site, row.detail, row.transaction, row.is_end)
-        into = found.get(key)
+        into = found.get(row.likeness)
         if into is None:
-            found[key] = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns), seen_ns={})
+            into = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns), seen_ns={})
+            found[row.likeness] = into
         else:
             _add(into, row)
     in_order = sorted(
@@ -35,6 +35,7 @@ def _add(into: Calls, row: Calls) -> None:
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
+    into.is_estimated |= row.is_estimated
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns
     for kind, wait_ns in row.native_wait_ns.items():

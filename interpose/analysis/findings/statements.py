@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from interpose.analysis.findings.finding import Calls, Finding, found, spared_ns
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.experiments.model.stacks import Site
 
@@ -20,6 +20,8 @@ DOMINATES = 0.5
 # Fewer commits in a batch are not worth its being changed; a hundred together cost hardly more than one.
 COMMITS_AT_LEAST = 50
 COMMITS_TOGETHER = 100
+# A write that takes less was hardly committed to a file: it may be one of a temporary table.
+LEAST_TO_COMMIT_NS = 50_000
 # Each thread may have its own connection, and a few more are made at the beginning.
 RECONNECTS_AT_LEAST = 10
 RECONNECTS_A_THREAD = 2
@@ -48,21 +50,19 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         calls, _ = total_of(rows)
         units = survey.counts[transaction] if transaction else threads_of(rows)
-        least = TIMES_IN_ONE * units if transaction else max(TIMES_ALONE, TIMES_IN_ONE * units)
-        if calls < least:
-            continue
+        floor = Floor(0 if transaction else TIMES_ALONE, TIMES_IN_ONE, apart=transaction)
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         unit = "transaction" if transaction else "thread"
         bound_ns = spared_ns(wall_ns, calls, units)
-        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls)
+        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls, floor=floor)
 
 
 def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
     """Many commits in a batch, or several within one transaction of a user or a request."""
     commits = [each for each in survey.of_kind("db") if _commits(each)]
     for (_, transaction), rows in grouped(commits, _line):
-        yield from _one_by_one(survey, transaction, rows, total_of(rows)[0])
+        yield _one_by_one(survey, transaction, rows, total_of(rows)[0])
 
 
 def autocommits_one_by_one(survey: Survey) -> Iterator[Finding]:
@@ -73,25 +73,21 @@ def autocommits_one_by_one(survey: Survey) -> Iterator[Finding]:
     for write, alike in grouped(writes, lambda each: (each.intrinsic, each.site, each.detail)):
         if survey.autocommits[write] < total_of(alike)[0]:
             continue
-        for transaction, rows in grouped(alike, lambda each: each.transaction):
-            calls, _ = total_of(rows)
-            yield from _one_by_one(survey, transaction, fetches.with_those_of(rows), calls, about=write[2], made=calls)
+        for transaction, of_one in grouped(alike, lambda each: each.transaction):
+            rows, (calls, _) = fetches.with_those_of(of_one), total_of(of_one)
+            if total_of(rows)[1] >= calls * LEAST_TO_COMMIT_NS:
+                yield _one_by_one(survey, transaction, rows, calls, about=write[2], made=calls)
 
 
-def _one_by_one(
-    survey: Survey, transaction: str, rows: list[Calls], commits: int, **facts: Any
-) -> Iterator[Finding]:
-    """What so many commits from one line cost more than fewer, if they are many."""
+def _one_by_one(survey: Survey, transaction: str, rows: list[Calls], commits: int, **facts: Any) -> Finding:
+    """What so many commits from one line cost more than fewer."""
     _, wall_ns = total_of(rows)
     if not transaction or transaction in survey.batches:
-        if commits >= COMMITS_AT_LEAST:
-            units = -(-commits // COMMITS_TOGETHER)
-            bound_ns = spared_ns(wall_ns, commits, units)
-            yield found("commits one by one", rows, bound_ns, units=units, unit="batch", **facts)
-    elif commits >= 2 * survey.counts[transaction]:
-        units = survey.counts[transaction]
-        bound_ns = spared_ns(wall_ns, commits, units)
-        yield found("commits one by one", rows, bound_ns, units=units, unit="transaction", **facts)
+        units, unit, floor = -(-commits // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
+    else:
+        units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
+    bound_ns = spared_ns(wall_ns, commits, units)
+    return found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor, **facts)
 
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
@@ -100,9 +96,9 @@ def reconnects(survey: Survey) -> Iterator[Finding]:
     for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = threads_of(rows)
-        if calls >= max(RECONNECTS_AT_LEAST, RECONNECTS_A_THREAD * units):
-            bound_ns = spared_ns(wall_ns, calls, units)
-            yield found("reconnects", rows, bound_ns, units=units, unit="thread", about=detail)
+        floor = Floor(RECONNECTS_AT_LEAST, RECONNECTS_A_THREAD)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("reconnects", rows, bound_ns, units=units, unit="thread", about=detail, floor=floor)
 
 
 def slow_statement(survey: Survey) -> Iterator[Finding]:

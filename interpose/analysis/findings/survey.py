@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +18,15 @@ from interpose.analysis.time.awaited import Awaited, awaited
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, waits_of_loops
+from interpose.analysis.transactions.estimate import (
+    KEPT,
+    WITHIN,
+    Population,
+    experiment_of,
+    is_sampled,
+    population_of,
+    standings,
+)
 from interpose.analysis.transactions.response_times import plain_name
 from interpose.analysis.transactions.tracking import PSEUDO, name_of
 from interpose.experiments.metadata.map import Intrinsic
@@ -34,11 +43,13 @@ Item = TypeVar("Item")
 
 
 class Times(NamedTuple):
-    """What sentences compare with: all thread time, the part of it that waited for work, and the part that matters."""
+    """What sentences compare with: all thread time, the part of it that waited for work, the part that matters, and the
+    time of transactions that were not sampled and are not estimated."""
 
     whole_ns: int = 0
     idle_ns: int = 0
     matters_ns: int = 0
+    not_kept_ns: int = 0
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
@@ -50,24 +61,49 @@ class Survey:
 
     `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
     and follow each other. `thinking_ns` is the time spent reading the terminal. With `histograms`, the records that it
-    leaves to other analyses have them.
+    leaves to other analyses have them. If transactions were sampled, calls within those kept, and their number, are
+    estimated for all of them, as in a profile. `not_kept` are those of which nothing is estimated: all without
+    `is_scaled`, or if none was kept.
     """
 
-    def __init__(self, analysis: Analysis, histograms: bool = False) -> None:
+    def __init__(self, analysis: Analysis, histograms: bool = False, is_scaled: bool = True) -> None:
         self.analysis = analysis
         self.counts: Counter[str] = Counter()
         self._parts: Counter[str] = Counter()  # units where nothing else has the name: later it was a better one
         self.batches: set[str] = set()
         self.thinking_ns = 0
+        self.not_kept = Population()
         self._found: dict[Hashable, Calls] = {}
+        self._kept: dict[str, tuple[Counter[str], Counter[str]]] = {}  # what is counted within sampled transactions
+        populations: dict[str, Population] = {}  # by experiment
+        is_estimated = is_sampled(analysis.experiment) and not analysis.is_part
         for number, process in enumerate(analysis.experiment.processes):
             records = analysis.records_by_transaction(process, ("thread", *FIELDS), histograms)
             analysis.keep(process, records)
-            _Reading(self, process, number).add(records)
+            _Reading(self, process, number).add(records, is_estimated)
+            if is_estimated:
+                population = populations.setdefault(experiment_of(process), Population())
+                population.add(population_of(process, records))
         for number, account in enumerate(analysis.accounts):
             _Reading(self, account.process, number).add_in_progress(account.open_calls)
+        self._estimate(populations, is_scaled)
         for transaction, parts in self._parts.items():
             self.counts[transaction] = self.counts[transaction] or parts
+
+    def _estimate(self, populations: Mapping[str, Population], is_scaled: bool) -> None:
+        known = {name: each for name, each in populations.items() if is_scaled and each.is_known}
+        for name in populations.keys() - known.keys():
+            self.not_kept.add(populations[name])
+        for calls in self._found.values():
+            if calls.sampled_in in known:
+                calls.stand_for_all(known[calls.sampled_in])
+        for name, kept in self._kept.items():
+            of = known.get(name)
+            for counts, found in zip((self.counts, self._parts), kept, strict=True):
+                for transaction, number in found.items():
+                    # Rounded down, so that a rule which needs some calls in each transaction finds what it would in
+                    # those kept.
+                    counts[transaction] += number * of.seen // of.kept if of else number
 
     @cached_property
     def calls(self) -> list[Calls]:
@@ -82,15 +118,15 @@ class Survey:
     @cached_property
     def matters_ns(self) -> int:
         """Thread time without waiting for work, without that of users who think, and without that of which nothing
-        else is known: pauses, and what came before a ring."""
+        else is known: pauses, what came before a ring, and transactions that are not estimated."""
         total = self.analysis.total
-        unknown_ns = total.paused_wall_ns + total.before_wall_ns
+        unknown_ns = total.paused_wall_ns + total.before_wall_ns + self.not_kept.passed_wall_ns
         return max(total.wall_ns - self.idle_ns - self.thinking_ns - unknown_ns, 1)
 
     @property
     def times(self) -> Times:
         """All thread time, and its parts."""
-        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns)
+        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns, self.not_kept.passed_wall_ns)
 
     @cached_property
     def elapsed_ns(self) -> int:
@@ -149,13 +185,16 @@ class Survey:
     def _kinds(self) -> frozenset[str]:
         return frozenset(each.kind for each in self._found.values())
 
-    def count(self, transaction: str, number: int, is_part: bool) -> None:
+    def count(self, transaction: str, number: int, is_part: bool, sampled_in: str) -> None:
         """Count transactions with that name, or what other threads did for them."""
-        (self._parts if is_part else self.counts)[transaction] += number
+        counts = self._kept.setdefault(sampled_in, (Counter(), Counter())) if sampled_in else (self.counts, self._parts)
+        counts[is_part][transaction] += number
 
-    def calls_like(self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str) -> Calls:
+    def calls_like(
+        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str = ""
+    ) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
-        key = (intrinsic.kind, intrinsic.name, site, detail, transaction)
+        key = (intrinsic.kind, intrinsic.name, site, detail, transaction, sampled_in)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
@@ -170,10 +209,13 @@ class _Reading:
         self._process = process
         self._number = number
         self._names: dict[int, str] = {}
+        self._standings: dict[int, int] = {}  # where records stand, if transactions were sampled
 
-    def add(self, records: Records) -> None:
+    def add(self, records: Records, is_sampled: bool) -> None:
         """Add all calls in `records`, each to its transaction. Transactions that were not sampled do not count, because
         their calls are missing."""
+        if is_sampled:
+            self._standings = {id(record): standing for record, standing in standings(self._process, records)}
         waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
@@ -207,15 +249,20 @@ class _Reading:
         text = self._names[record.name]
         is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
         if text:
-            self._survey.count(text, record.sums.calls, is_part)
+            self._survey.count(text, record.sums.calls, is_part, self._sampled_in(record))
             if not record.is_call and not record.sums.think_wall_ns:
                 self._survey.batches.add(text)
         return text
 
+    def _sampled_in(self, record: Record) -> str:
+        """The experiment of the calls if they are those of sampled transactions, which represent the others; else
+        empty."""
+        return experiment_of(self._process) if self._standings.get(id(record)) in (KEPT, WITHIN) else ""
+
     def _put(self, record: Record, intrinsic: Intrinsic, transaction: str, around: Calls | None) -> Calls:
         """Add the calls of `record`; returns what they are among."""
-        (thread, _, stack, detail), sums = record.key, record.sums
-        if around and around.kind in WITH_WHAT_IS_INSIDE:
+        (thread, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
+        if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
             is_native = intrinsic.name.startswith(NATIVE)
             if is_native or around.kind == intrinsic.kind:
                 around.add_inner(intrinsic.kind, sums, is_native)
@@ -223,7 +270,7 @@ class _Reading:
         if intrinsic.terminal and intrinsic.kind == "screen":
             self._survey.thinking_ns += sums.self_wall_ns
         site, text = self._process.own_line(stack), self._process.string(detail)
-        found = self._survey.calls_like(intrinsic, site, text, transaction)
+        found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in)
         found.calls += sums.calls
         found.wall_ns += sums.self_wall_ns
         found.cpu_ns += sums.self_cpu_ns

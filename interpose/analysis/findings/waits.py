@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.findings.finding import Calls, Finding, found
-from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found
+from interpose.analysis.findings.survey import Survey, grouped, threads_of
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
 
@@ -22,6 +22,7 @@ COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
 # Pages that are touched first, and processors that others have, make single calls and waits so long by chance.
 BY_CHANCE_NS = 50_000_000
+LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 # how many programs of child processes are named
 NAMED = 3
 # The unit of a wait at a pipe, which may be anyone's.
@@ -49,17 +50,17 @@ def convoys(survey: Survey) -> Iterator[Finding]:
     held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind("sync")]
     waits = {id(each): match[1] for each, match in held if match}
     for holder, rows in grouped([each for each, match in held if match], lambda each: waits[id(each)]):
-        calls, _ = total_of(rows)
-        if calls >= WAITS_AT_LEAST and threads_of(rows) > 1 and not _OF_A_THREAD.search(holder):
-            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
+        if threads_of(rows) > 1 and not _OF_A_THREAD.search(holder):
+            floor = Floor(WAITS_AT_LEAST)
+            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=floor)
 
 
 def turns(survey: Survey) -> Iterator[Finding]:
     """Threads that wait at one line for their turn: for what a pool, a semaphore or a queue lets only some have."""
     waits = [each for each in survey.of_kind("sync") if each.site and each.site.own and _is_for_a_turn(each)]
     for _, rows in grouped(waits, lambda each: (each.site, each.intrinsic)):
-        if threads_of(rows) > 1 and total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
-            yield found("waits for a turn", rows, units=threads_of(rows), unit="waiting thread")
+        if threads_of(rows) > 1:
+            yield found("waits for a turn", rows, units=threads_of(rows), unit="waiting thread", floor=LARGE)
 
 
 def _is_for_a_turn(each: Calls) -> bool:
@@ -76,8 +77,8 @@ def interpreter_lock(survey: Survey) -> Iterator[Finding]:
     held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind(GIL)]
     places = {id(each): match[1] if match else "" for each, match in held}
     for holder, rows in grouped([each for each, _ in held], lambda each: places[id(each)]):
-        if holder and total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
-            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder)
+        if holder:
+            yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=LARGE)
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
@@ -86,8 +87,7 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     calls = [each for each in survey.calls if id(each) not in waits]
     slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
     for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
-        if total_of(rows)[1] >= max(SLOW_SHARE * survey.matters_ns, BY_CHANCE_NS):
-            yield found("slow calls", rows)
+        yield found("slow calls", rows, floor=LARGE)
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:
@@ -95,18 +95,17 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     started there, or else by all that lived meanwhile."""
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
+    floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
     for site, rows in grouped(survey.of_kind("process"), lambda each: each.site):
-        if total_of(rows)[1] < SLOW_SHARE * survey.matters_ns:
-            continue
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living
         is_pipe = all(row.intrinsic in of_files for row in rows)
         if there or not is_pipe:
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
-            yield found("child processes", rows, about=about, unit=unit)
+            yield found("child processes", rows, about=about, unit=unit, floor=floor)
         elif site and site.own:
-            yield found("slow calls", rows)
+            yield found("slow calls", rows, floor=floor)
 
 
 def _lived_meanwhile(children: Children, row: Calls) -> bool:
@@ -129,11 +128,12 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
     if for_processor_ns > 0:
         yield found("wait for CPU", (), time_ns=for_processor_ns)
-    if waited.unexplained_ns >= BY_CHANCE_NS and not left_out(accounts):
+    if waited.unexplained_ns > 0 and not left_out(accounts):
         unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
         computing = max((_computing_threads(each) for each in unknown), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
-        yield found("unexplained wait", (), time_ns=waited.unexplained_ns, about=about, units=computing, unit="thread")
+        floor, time_ns = Floor(time_ns=BY_CHANCE_NS), waited.unexplained_ns
+        yield found("unexplained wait", (), time_ns=time_ns, about=about, units=computing, unit="thread", floor=floor)
 
 
 def explained_ns(survey: Survey, finding: Finding) -> int:

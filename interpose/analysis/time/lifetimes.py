@@ -11,24 +11,32 @@ from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.analysis.transactions.tracking import Life
+from interpose.experiments.format.records import ThreadRecord
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
 
 
 def lives_of(process: Process) -> dict[int, Life]:
-    """The beginning and end of each thread of `process`; the last known instant if nobody saw its end."""
-    end = ending(process)
+    """The beginning and end of each thread of `process`; the last known instant if nobody saw its end. In a ring it
+    begins where its oldest events do."""
+    end, before = ending(process), defaultdict(Before, before_the_ring(process))
     until_ns = _until_ns(process)
     cpu_ns = last_cpu_ns(process, last_events(process), with_samples=end.state != "running")
     return {
-        each.number: Life(
-            each.record.start_ns,
-            each.record.start_cpu_ns,
+        each.number: _life(
+            each.record,
+            before[each.number],
             each.record.end_ns or until_ns,
             cpu_ns.get(each.number, each.record.end_cpu_ns),
         )
         for each in process.threads
     }
+
+
+def _life(record: ThreadRecord, before: Before, end_ns: int, end_cpu_ns: int) -> Life:
+    start_ns = min(record.start_ns + before.wall_ns, max(end_ns, record.start_ns))
+    start_cpu_ns = min(record.start_cpu_ns + before.cpu_ns, max(end_cpu_ns, record.start_cpu_ns))
+    return Life(start_ns, start_cpu_ns, end_ns, end_cpu_ns)
 
 
 def paused_outside(process: Process, pauses: Pauses) -> PausedTimes:

@@ -10,15 +10,17 @@ much longer the split of a row is than its threads' time for it, whatever the re
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
-from interpose.analysis.calls.rows import NOT_KEPT, OVERHEAD
+from interpose.analysis.calls.rows import BEFORE, NOT_KEPT, OVERHEAD
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.recording.ring import Before, before_the_ring
+from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
 from interpose.analysis.transactions.tracking import (
     OTHER,
@@ -74,7 +76,7 @@ class Transaction:
     @property
     def is_named(self) -> bool:
         """Whether it was marked or found, and is neither the time between transactions nor declared overhead."""
-        return not self.name.startswith(".")
+        return not self.name.startswith(".") and self.name != BEFORE
 
     @property
     def think_ns(self) -> int:
@@ -137,7 +139,7 @@ class Transactions:
 
     `has_cpu` is false if events lack the CPU time at their beginning (before version 4): the CPU time between calls is
     then unknown by transaction. `thread_ns` is the time of all threads without think time, to which shares refer.
-    `by_key` has the rows by the result of `key_of`.
+    `by_key` has the rows by the result of `key_of`. `overwritten` is the number of calls that rings no longer have.
     """
 
     rows: list[Transaction]
@@ -145,6 +147,7 @@ class Transactions:
     thread_ns: int = 0
     estimate: Estimate | None = None
     by_key: Found = field(default_factory=dict)
+    overwritten: int = 0
 
     @property
     def overlapped(self) -> bool:
@@ -155,7 +158,8 @@ class Transactions:
     def kinds(self) -> list[str]:
         """The kinds that some transaction has a part of, in the order in which they are shown."""
         there = {kind for row in self.rows for kind, share in row.split.items() if share.wall_ns or share.cpu_ns}
-        known = (*SPLIT, *sorted(there - {*SPLIT, LOGIC, OVERHEAD, NOT_KEPT}), LOGIC, OVERHEAD, NOT_KEPT)
+        last = (LOGIC, OVERHEAD, NOT_KEPT, BEFORE)
+        known = (*SPLIT, *sorted(there - {*SPLIT, *last}), *last)
         return [kind for kind in known if kind in there]
 
 
@@ -164,12 +168,14 @@ class TransactionsPart:
     """The transactions of one experiment or of several, before they are named apart, estimated and sorted.
 
     `sampled` has, where they were sampled, N if one in N was kept, and the seed; `started` is as in `Estimate`.
+    `overwritten` is the number of calls that rings no longer have.
     """
 
     found: Found = field(default_factory=dict)
     has_cpu: bool = True
     sampled: tuple[int, str] | None = None
     started: tuple[int, int] = (0, 0)
+    overwritten: int = 0
 
 
 def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
@@ -186,6 +192,7 @@ def reduced(analysis: Analysis) -> TransactionsPart:
         if process.events and "start_cpu_ns" not in process.events.layout.fields:
             made.has_cpu = False
         _Splitter(analysis, process, made.found).split()
+        made.overwritten += process.overwritten
     if is_sampled(experiment):
         log = next(process.log for process in experiment.processes if process.log.one_in)
         made.sampled = log.one_in, log.settings.get("INTERPOSE_SEED", "")
@@ -202,13 +209,14 @@ def merged(parts: Iterable[TransactionsPart]) -> TransactionsPart:
         made.has_cpu &= part.has_cpu
         made.sampled = min(filter(None, (made.sampled, part.sampled)), default=None)
         made.started = made.started[0] + part.started[0], made.started[1] + part.started[1]
+        made.overwritten += part.overwritten
     return made
 
 
 def finished(part: TransactionsPart, is_scaled: bool = True) -> Transactions:
     """The transactions of `part`, sorted, with estimates where they were sampled."""
     found = part.found
-    made = Transactions([], part.has_cpu, by_key=found)
+    made = Transactions([], part.has_cpu, by_key=found, overwritten=part.overwritten)
     _tell_apart(found)
     if part.sampled:
         made.estimate = _estimated(part, is_scaled)
@@ -264,9 +272,18 @@ class _Splitter:
         self._records = analysis.records_by_transaction(process, ("thread", "intrinsic"), histograms=True)
         self._statement = number_of_statements(process)
         kept = {each.number: each.record for each in process.threads}
-        self._own_left = {number: each.own_wall_ns - each.inside_wall_ns for number, each in kept.items()}
-        self._own_cpu_left = {number: each.own_cpu_ns - each.inside_cpu_ns for number, each in kept.items()}
+        before = defaultdict(Before, before_the_ring(process))
+        self._own_left = {
+            number: max(each.own_wall_ns - each.inside_wall_ns - before[number].own_wall_ns, 0)
+            for number, each in kept.items()
+        }
+        self._own_cpu_left = {
+            number: max(each.own_cpu_ns - each.inside_cpu_ns - before[number].own_cpu_ns, 0)
+            for number, each in kept.items()
+        }
         self._recorded = kept
+        self._given_ns: Counter[int] = Counter()  # by thread, to transactions and what is between them
+        self._is_before = {number for number, each in before.items() if each != Before()}
 
     def split(self) -> None:
         """Add all transactions of the process."""
@@ -280,6 +297,20 @@ class _Splitter:
                 self._add(self._row(record.name), record.sums, record, record.sums.wall_ns)
             else:
                 self._add_left_over(record)
+        self._add_before()
+
+    def _add_before(self) -> None:
+        """Add the time of which a ring no longer has the calls, nor the transactions: all that the others leave."""
+        lives = lives_of(self._process) if self._is_before else {}
+        for number in self._is_before:
+            life, record = lives[number], self._recorded[number]
+            wall_ns = max(life.end_ns - record.start_ns - self._given_ns[number], 0)
+            cpu_ns = min(life.start_cpu_ns - record.start_cpu_ns, wall_ns)
+            row = self._found.setdefault((BEFORE, None), Transaction(BEFORE))
+            row.sums.wall_ns += wall_ns
+            row.sums.cpu_ns += cpu_ns
+            row.thread_ns += wall_ns
+            row.share(BEFORE).add(wall_ns, cpu_ns)
 
     def _row(self, name: int) -> Transaction:
         key = key_of(self._process, name)
@@ -316,6 +347,7 @@ class _Splitter:
         self, row: Transaction, sums: Sums, record: Record, of_thread_ns: int, without_spans: bool = False
     ) -> None:
         """Add transactions with the figures `sums`, to which their thread gave so much time, and what they called."""
+        self._given_ns[record.key[0]] += of_thread_ns
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)

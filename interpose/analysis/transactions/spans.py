@@ -16,6 +16,7 @@ from interpose.analysis.transactions.tracking import (
     MARKED,
     SPAN,
     Closing,
+    Details,
     Outermost,
     Step,
     Tracker,
@@ -57,7 +58,7 @@ class NotingTracker(Tracker):
     """A tracker that notes when each transaction began and ended."""
 
     def __init__(self, process: Process, paused: PausedTimes | None = None) -> None:
-        super().__init__(lives_of(process), paused)
+        super().__init__(lives_of(process), paused, Details(process))
         self.spans: dict[int, Spans] = defaultdict(Spans)
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:

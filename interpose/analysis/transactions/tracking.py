@@ -2,16 +2,18 @@
 
 A call that is a transaction itself (a served request, a task, a marked block) is known by its intrinsic, as is one that
 continues the transaction of another thread, whose name it has. Otherwise a transaction begins with a read of the
-terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one. Names
-from data collectors take precedence over commits: each applies until the next name, or until it is cleared. Time
-before, between and after transactions has a name that begins with a dot, so each moment of a thread is in exactly one
-transaction.
+terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one. It
+began with the statement BEGIN, or with the first call of the database since the commit or rollback before; calls that
+no commit follows are in none. Names from data collectors take precedence over commits: each applies until the next
+name, or until it is cleared. Time before, between and after transactions has a name that begins with a dot, so each
+moment of a thread is in exactly one transaction.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
 from interpose.analysis.calls.paused import NOT_PAUSED, PausedTimes
@@ -22,9 +24,12 @@ from interpose.experiments.model.stacks import Site
 from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.
-READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES = (1 << bit for bit in range(8))
+READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS = (1 << bit for bit in range(11))
 MARK = "interpose.transaction"
+DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked at each such call
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
+ROLLBACK = "rollback"
+_BEGINS = re.compile(r"\W*(begin|start\s+transaction)\b", re.IGNORECASE)
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -32,6 +37,7 @@ OF_ITSELF, BY_STACK, BY_DETAIL, BY_INTRINSIC = (kind << 32 for kind in range(1, 
 NUMBER = (1 << 32) - 1
 PSEUDO = (".INIT", ".IDLE", ".EXIT", ".ECHO", ".OTHER")
 INIT, IDLE, EXIT, ECHO, OTHER = (OF_ITSELF | number for number in range(len(PSEUDO)))
+OPEN = OF_ITSELF | len(PSEUDO)  # in kept records: of calls in what has not ended yet, and has no name before
 
 
 class Life(NamedTuple):
@@ -62,7 +68,8 @@ class Outermost(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """A transaction that has ended. `wall_ns` and `cpu_ns` are with what the user took to think."""
+    """A transaction that has ended. `wall_ns` and `cpu_ns` are with what the user took to think. `times` is 0 if this
+    goes on with the one of its name that was closed just before."""
 
     name: int
     start_ns: int
@@ -70,6 +77,7 @@ class Closing(NamedTuple):
     cpu_ns: int
     think_wall_ns: int = 0
     think_cpu_ns: int = 0
+    times: int = 1
 
 
 class Between(NamedTuple):
@@ -98,8 +106,10 @@ class _Current:
 
     start_ns: int
     start_cpu_ns: int
-    begun_by: int = 0  # READS, BEGINS, NAMES, ENDS (one ended with a commit) or SPAN; 0: the thread's beginning
-    name: int = 0
+    # READS, BEGINS, NAMES, ASKS (a call of a database), ENDS (one ended with a commit) or SPAN; 0: it is the first
+    begun_by: int = 0
+    name: int = 0  # of calls of a database that no commit ends: that of the time before them, which they go on with
+    goes_on: int = 0  # the name of what was closed just before, if this may go on with it
     read_until_ns: int = 0
     read_until_cpu_ns: int = 0
     think_wall_ns: int = 0
@@ -111,9 +121,14 @@ class _Current:
 class Tracker:
     """Follows the transactions of the threads of one process."""
 
-    def __init__(self, lives: Mapping[int, Life], paused: PausedTimes | None = None) -> None:
+    def __init__(
+        self, lives: Mapping[int, Life], paused: PausedTimes | None = None, details: Details | None = None
+    ) -> None:
         self._lives = dict(lives)
         self._paused = paused
+        self._details = details
+        self.stays_open = False  # whether more comes, so that what threads are in does not end when it is finished
+        self._gone_on_with: dict[int, int] = {}  # the names of what was open, once it has ended
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
@@ -129,17 +144,40 @@ class Tracker:
                 self._lives[thread] = Life(*begun, *end)
                 self._gone_on.add(thread)
 
-    def follow(self, lives: Mapping[int, Life], paused: PausedTimes | None = None) -> None:
-        """Note the threads with their known ends, and what they spent in pauses, if given."""
+    def go_on_with(self, states: Iterable[tuple[int, ...]]) -> None:
+        """Have these threads be in what was open, as `open_states` says."""
+        for thread, named, *state in states:
+            self._current[thread] = _Current(*state)
+            self._names[thread] = named
+
+    def open_states(self) -> list[tuple[int, ...]]:
+        """What each thread is in: its number, the name from a collector, and how that began."""
+        states = []
+        for thread, life in self._lives.items():
+            current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
+            start_cpu_ns = max(current.start_cpu_ns - self._cpu_left.get(thread, 0), 0)
+            state = astuple(replace(current, start_cpu_ns=start_cpu_ns))
+            states.append((thread, self._names.get(thread, 0), *state))
+        return states
+
+    def name_of_open(self, thread: int) -> int:
+        """The name of the first that ended of a thread; OPEN if none has."""
+        return self._gone_on_with.get(thread, OPEN)
+
+    def follow(self, lives: Mapping[int, Life], paused: PausedTimes | None, details: Details) -> None:
+        """Note the threads with their known ends, what they spent in pauses, if given, and the statements."""
         self._lives = dict(lives)
         self._paused = paused or self._paused
-
-    def until(self) -> list[tuple[int, int, int]]:
-        """Until when the transactions of each thread are known when it is finished, on both clocks."""
-        return [(thread, life.end_ns, life.end_cpu_ns) for thread, life in self._lives.items()]
+        self._details = details
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         """What `call` does to the transactions of `thread`; where `is_busy`, the current one did more than to echo."""
+        step = self._step(thread, call, is_busy)
+        if ended := step.before or step.after:
+            self._gone_on_with.setdefault(thread, ended.name)
+        return step
+
+    def _step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         current = self._current.get(thread)
         if current is None:
             life = self._lives.get(thread)
@@ -153,7 +191,11 @@ class Tracker:
             return self._name(thread, current, call)
         if call.bits & BEGINS:
             return self._begin(thread, current, call)
-        return self._end(thread, current, call)
+        return self._ask(thread, current, call)
+
+    def begins(self, detail: int) -> bool:
+        """Whether a call of a database with this detail begins a transaction in any case."""
+        return self._details is not None and self._details.begin(detail)
 
     def between(self, thread: int) -> Between | None:
         """Where `thread` is, if a call that is a transaction would do nothing but end an `IDLE` one that began there.
@@ -174,9 +216,14 @@ class Tracker:
         """What each thread was in when it ended."""
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
-            left = {0: OTHER, BEGINS: current.name, NAMES: current.name}
+            if self.stays_open:
+                yield thread, Closing(OPEN, current.start_ns, 0, 0, times=0)
+                continue
+            asked = OTHER if current.name == INIT else EXIT
+            left = {0: OTHER, ASKS: asked, BEGINS: current.name, NAMES: current.name}
             closing = self._closed(thread, current, left.get(current.begun_by, EXIT), life.end_ns, life.end_cpu_ns)
             more_ns = max(self._cpu_left.pop(thread, 0), 0)  # the clocks are read one after the other
+            self._gone_on_with.setdefault(thread, closing.name)
             if closing.wall_ns or thread not in self._gone_on:
                 yield thread, closing._replace(cpu_ns=closing.cpu_ns + more_ns)
 
@@ -226,17 +273,35 @@ class Tracker:
         self._current[thread] = _Current(call.start_ns, call.start_cpu_ns, BEGINS, name)
         return Step(self._closed_before(thread, current, call))
 
-    def _end(self, thread: int, current: _Current, call: Outermost) -> Step:
+    def _ask(self, thread: int, current: _Current, call: Outermost) -> Step:
+        """A call of a database, maybe one with which a transaction begins or ends."""
         if current.begun_by in (READS, SPAN, NAMES):
             return Step()
+        before = None
+        may_begin = current.begun_by in (0, ENDS) and not call.bits & DROPS
+        if call.bits & ASKS and (may_begin or (current.begun_by == ASKS and call.bits & AFRESH)):
+            before = self._closed_before(thread, current, call)
+            current = _Current(call.start_ns, call.start_cpu_ns, ASKS, before.name, before.name)
+            self._current[thread] = current
+        if call.bits & ENDS:
+            return self._end(thread, current, call)._replace(before=before)
+        if call.bits & DROPS and current.begun_by == ASKS:
+            end_ns, end_cpu_ns = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
+            begun_by = 0 if current.name == INIT else ENDS
+            self._current[thread] = _Current(end_ns, end_cpu_ns, begun_by, goes_on=current.name)
+            return Step(before, after=self._closed(thread, current, current.name, end_ns, end_cpu_ns))
+        return Step(before)
+
+    def _end(self, thread: int, current: _Current, call: Outermost) -> Step:
         end_ns, end_cpu_ns = call.start_ns + call.wall_ns, call.start_cpu_ns + call.cpu_ns
         self._current[thread] = _Current(end_ns, end_cpu_ns, SPAN if current.begun_by == BEGINS else ENDS)
-        name = current.name or (call.stack and BY_STACK | call.stack)
+        named = current.name if current.begun_by != ASKS else 0
+        name = named or (call.stack and BY_STACK | call.stack)
         return Step(after=self._closed(thread, current, name, end_ns, end_cpu_ns))
 
     def _closed_before(self, thread: int, current: _Current, call: Outermost) -> Closing:
         """The current transaction, ended where `call` begins."""
-        names = {0: INIT, READS: current.name, BEGINS: current.name, NAMES: current.name}
+        names = {0: INIT, **dict.fromkeys((READS, BEGINS, NAMES, ASKS), current.name)}
         return self._closed(thread, current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
 
     def _closed(self, thread: int, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
@@ -247,7 +312,8 @@ class Tracker:
         cpu_ns = min(max(used_ns, current.think_cpu_ns, 0), wall_ns - current.think_wall_ns + current.think_cpu_ns)
         self._cpu_left[thread] = used_ns - cpu_ns
         thought = (current.think_wall_ns, current.think_cpu_ns)
-        return Closing(name or IDLE, current.start_ns, wall_ns, cpu_ns, *thought)
+        name = name or IDLE
+        return Closing(name, current.start_ns, wall_ns, cpu_ns, *thought, int(name != current.goes_on))
 
 
 def _think(current: _Current, call: Outermost) -> None:
@@ -257,14 +323,41 @@ def _think(current: _Current, call: Outermost) -> None:
     current.read_until_cpu_ns = call.start_cpu_ns + call.cpu_ns
 
 
+class Details:
+    """The statements of a process. Copies of a tracker share them."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def __deepcopy__(self, memo: object) -> Details:
+        return self
+
+    def begin(self, detail: int) -> bool:
+        """Whether this is a statement that begins a transaction."""
+        return detail != 0 and _BEGINS.match(self._process.string(detail)) is not None
+
+
 def roles_of(process: Process) -> dict[int, int]:
     """What the calls of each intrinsic of `process` mean for transactions, by its number; most mean BUSY alone."""
     is_typed = _is_typed(process)
-    return {
-        number: role
-        for number, intrinsic in process.numbered_intrinsics.items()
-        if number and (role := _role(intrinsic, is_typed))
+    numbered = process.numbered_intrinsics
+    drivers = {_package(each) for each in numbered.values() if each.kind == "db" and each.transaction == "ends"}
+    roles = {
+        number: _role(each, is_typed) | (_of_driver(each) if _package(each) in drivers else 0)
+        for number, each in numbered.items()
     }
+    return {number: role for number, role in roles.items() if number and role}
+
+
+def _package(intrinsic: Intrinsic) -> str:
+    return intrinsic.name.partition(".")[0]
+
+
+def _of_driver(intrinsic: Intrinsic) -> int:
+    """What calls mean of a driver whose commits are recorded."""
+    if intrinsic.kind != "db" or intrinsic.transaction not in ("", "ends"):
+        return 0
+    return ASKS | (DROPS if intrinsic.name.rpartition(".")[2] == ROLLBACK else 0)
 
 
 def _is_typed(process: Process) -> bool:

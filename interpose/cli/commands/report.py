@@ -24,6 +24,7 @@ from interpose.analysis.profile.count_rows import with_code_and_counts
 from interpose.analysis.recording.secrets import revealed
 from interpose.analysis.transactions.response_times import Transactions, transactions
 from interpose.cli.experiment_choice import (
+    RECORDED,
     add_experiments_argument,
     add_label_argument,
     labelled,
@@ -74,9 +75,14 @@ WHOLE = ("html", "mashzone")  # formats of the whole report, not of one table
 FOLLOWED_EACH_S = 2.0
 STRUCTURE, TRANSACTION, FINDING, SECRETS = "structure", "transaction", "finding", "secrets"
 WITH_CODES = ("kind", "intrinsic")
-UNSCALED = (STRUCTURE, FINDING, SECRETS)
+UNSCALED = (STRUCTURE, SECRETS)
 MERGED = (*GROUPINGS, TRANSACTION, FINDING)  # what is made from partial results of many experiments
 BY = (*GROUPINGS, TRANSACTION, STRUCTURE, FINDING, SECRETS)
+ESTIMATED = {
+    FINDING: "findings are estimates for all of them",
+    "html": "profiles, transactions and findings are estimates, the rest is of what was recorded",
+    "mashzone": RECORDED,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +148,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.format in WHOLE:
         if arguments.format == "html":
             refuse_sampled(experiment)
-        note_sampled(experiment, "profiles and transactions are estimates, the rest is of what was recorded")
+        note_sampled(experiment, ESTIMATED[arguments.format])
         path = private_file() if arguments.open and not arguments.output else arguments.output
         with opened_output(path) as out:
             _write_whole(experiment, arguments.format, out)
@@ -153,6 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         if by in UNSCALED or arguments.label or arguments.unscaled:
             note_sampled(experiment)
+        elif by == FINDING:
+            note_sampled(experiment, ESTIMATED[FINDING])
         write_table(_table(experiment, by, arguments), arguments)
     return note_damages(experiment)
 
@@ -180,12 +188,13 @@ def _report_many(paths: Sequence[str], by: str, arguments: argparse.Namespace) -
     elif by == FINDING:
         _refuse_sorting_findings(arguments)
         many, screen = answers.screen(paths, arguments)
+        if not arguments.unscaled:
+            note_one_in(many.partial.head.one_in, ESTIMATED[FINDING])
         table = findings_table(screen.findings[: arguments.limit], screen.part.times.matters_ns, many.log.cwd)
-        note_one_in(many.partial.head.one_in)
     else:
         many, made = answers.rows(paths, by, arguments)
         table = _rows_table(made, by, many.log, arguments)
-    if arguments.unscaled and by != FINDING:
+    if arguments.unscaled:
         note_one_in(many.partial.head.one_in)
     write_table(table, arguments)
     return note_damages(many)
@@ -253,7 +262,7 @@ def _transactions_table(made: Transactions, arguments: argparse.Namespace) -> Ta
 
 def _findings(analysis: Analysis, arguments: argparse.Namespace) -> Table:
     _refuse_sorting_findings(arguments)
-    survey = Survey(analysis)
+    survey = Survey(analysis, is_scaled=not arguments.unscaled)
     found = found_in(survey)[: arguments.limit]
     return findings_table(found, survey.matters_ns, analysis.experiment.founder.log.cwd)
 

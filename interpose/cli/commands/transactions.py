@@ -84,6 +84,8 @@ def _remark(made: Transactions) -> None:
         how = "what the others' time was is estimated from these (interpose report --by kind has the margins)"
         what = how if made.estimate.is_scaled else "nothing is estimated"
         say(f"sampled, one transaction in {made.estimate.one_in:,}: {of.kept:,} of {of.seen:,} kept; {what}")
+    if made.overwritten:
+        say(f"ring: {made.overwritten:,} calls are before the ring; transactions before it are not counted")
     if not made.has_cpu:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:

@@ -23,7 +23,7 @@ from interpose.reports.screen.many import ManyScreen, summary_of_many, whole_rep
 
 def screen(paths: Sequence[str], arguments: argparse.Namespace) -> tuple[Many, ManyScreen]:
     """The first screen."""
-    many = ask(paths, Question(SCREEN), arguments)
+    many = ask(paths, Question(SCREEN, is_scaled=not arguments.unscaled), arguments)
     return many, ManyScreen(many.partial.head, many.partial.value, many.failed)
 
 

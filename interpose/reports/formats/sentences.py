@@ -135,8 +135,8 @@ class Sentences:
         return clean(_SENTENCES[finding.rule](self, finding))
 
     def took(self, finding: Finding) -> str:
-        """The time of its evidence in the time that matters: `1.90 s of 2.60 s`."""
-        return self.of_time(finding.wall_ns)
+        """The time of its evidence in the time that matters: `1.90 s of 2.60 s`, and whether that is estimated."""
+        return self.of_time(finding.wall_ns) + (", estimated" if finding.is_estimated else "")
 
     def of_time(self, wall_ns: int) -> str:
         """A time in the time that matters."""

@@ -1,6 +1,6 @@
 """The first screen of many experiments: what all of them took together, from their partial results.
 
-Findings are those of each experiment: one that is in several has the evidence of all.
+What rules find in each experiment is put together first; then it is decided what is large enough to be told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.parts import Part
 from interpose.analysis.calls.parts import merged as merged_rows
 from interpose.analysis.calls.profile import Profile, by_kind, finished, reduced
-from interpose.analysis.findings.engine import LEAST_SHARE, found_in
+from interpose.analysis.findings.engine import LEAST_SHARE, candidates, found_in_all
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.finding import merged as merged_findings
 from interpose.analysis.findings.merging import with_like_rows_together
@@ -31,6 +31,7 @@ from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
 
 NAMED = 100
+CANDIDATE_SHARE = LEAST_SHARE / 10  # of the time of an experiment: what it adds to findings of all is not less
 NEXT = ("interpose report --by line", "interpose report --by experiment", "interpose trend", "interpose list")
 NO_TIMES, NO_PAINT = Times(), Paint(False)
 _GAP = "   "
@@ -41,7 +42,7 @@ class ScreenPart:
     """What the first screen says of one experiment, or of several.
 
     `names` are the first `NAMED`. `begins_ns` and `ends_ns` are on the calendar. `missing` says why an experiment is
-    incomplete, for the first one with that; `incomplete` is how many are.
+    incomplete, for the first one with that; `incomplete` is how many are. `findings` are candidates, also small ones.
     """
 
     rows: Part = field(default_factory=Part)
@@ -61,13 +62,14 @@ class ScreenPart:
 
 def screen_part(analysis: Analysis, question: Question) -> ScreenPart:
     """The part of the first screen that an experiment has."""
-    experiment, survey = analysis.experiment, Survey(analysis)
+    experiment, survey = analysis.experiment, Survey(analysis, is_scaled=question.is_scaled)
     recorded = experiment.founder.log.recorded
     has_findings = "calls" in recorded and not experiment.founder.log.interval
-    rows, accounts = reduced(analysis, "site"), analysis.accounts
+    rows, accounts = reduced(analysis, "site", question.is_scaled), analysis.accounts
     logs = [(each.process.log, each.latest_ns) for each in accounts]
     lost = events_lost(accounts)
-    found = [*found_in(survey)] if has_findings else []
+    least_ns = CANDIDATE_SHARE * survey.matters_ns
+    found = [each for each in candidates(survey) if each.bound_ns >= least_ns] if has_findings else []
     why = what_is_missing(experiment) or (f"{count(lost, 'event')} lost" if lost else "")
     return ScreenPart(
         rows,
@@ -89,9 +91,10 @@ def screen_part(analysis: Analysis, question: Question) -> ScreenPart:
 def merged_parts(parts: Iterable[ScreenPart]) -> ScreenPart:
     """The first screen of all; those given do not change."""
     given = list(parts)
+    findings = merged_findings((finding for each in given for finding in each.findings), is_apart=True)
     return ScreenPart(
         merged_rows(each.rows for each in given),
-        with_like_rows_together(merged_findings(finding for each in given for finding in each.findings)),
+        with_like_rows_together(findings),
         sum((each.times for each in given), NO_TIMES),
         [name for each in given for name in each.names][:NAMED],
         min((each.begins_ns for each in given), default=0),
@@ -132,9 +135,7 @@ class ManyScreen:
     @property
     def findings(self) -> list[Finding]:
         """The findings, largest possible savings first."""
-        least_ns = max(LEAST_SHARE * self.part.times.matters_ns, 1)
-        worth = [each for each in self.part.findings if each.bound_ns >= least_ns]
-        return sorted(worth, key=lambda each: (-each.bound_ns, each.rule, each.about))
+        return found_in_all(self.part.findings, self.part.times.matters_ns)
 
     @property
     def completeness(self) -> str:

@@ -133,8 +133,8 @@ def chosen(screen: Screen) -> Iterator[str]:
     left, started = found.started
     if left:
         yield f" {left:,} of {started:,} processes started in transactions were not sampled, and are not estimated"
-    if screen.survey:
-        yield " findings use only what was recorded; they are not estimated"
+    if screen.survey and screen.survey.awaited:
+        yield " findings about event loops use only what was recorded; they are not estimated"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Times
+from interpose.analysis.findings.waits import BY_CHANCE_NS
 from interpose.reports.formats.sentences import Sentences, told
 from interpose.reports.formats.short_paths import Shown
 from interpose.reports.formats.table import wrapped
@@ -31,14 +32,22 @@ def verdict(
     words = Sentences(worth, cwd, times.matters_ns, shown)
     is_cause = bool(worth) and worth[0].bound_ns >= A_CAUSE * times.matters_ns
     if not is_cause:
-        nothing = f"Nothing stands out: no single cause takes {100 * A_CAUSE:.0f} % of the time."
-        yield from wrapped(nothing, width, _INDENT)
+        yield from wrapped(_nothing(times), width, _INDENT)
     for place, each in enumerate(worth[:FINDINGS]):
         label = "Also" if place else "Slowest" if is_cause else "Largest"
         yield from wrapped(f"{label}: {told(each, words)}", width, _INDENT)
     if len(findings) > len(worth[:FINDINGS]):
         more = count(len(findings) - len(worth[:FINDINGS]), "more finding")
         yield from wrapped(f"{more}: {BY_FINDING}", width, _INDENT)
+
+
+def _nothing(times: Times) -> str:
+    """That no cause is large: in a short run a tenth may be less than rules look at. Where calls of transactions are
+    unknown, it is said of what is known."""
+    short = f" and {BY_CHANCE_NS // 1_000_000} ms" if A_CAUSE * times.matters_ns < BY_CHANCE_NS else ""
+    where = " in what was recorded" if times.not_kept_ns else ""
+    unknown = f" The calls in another {duration(times.not_kept_ns)} are unknown." if times.not_kept_ns else ""
+    return f"Nothing stands out{where}: no single cause takes {100 * A_CAUSE:.0f} % of the time{short}.{unknown}"
 
 
 def _idle(times: Times) -> str:
