@@ -236,8 +236,8 @@ def not_timed(screen: Screen) -> Iterator[str]:
     if found:
         named = ", ".join(f"{name} {counted:,}" for name, counted in found.most_common(_LOWERED))
         more = ", ..." if len(found) > _LOWERED else ""
-        counted = f"{count(found.total(), 'call')} counted, their time is in {_ELSEWHERE}"
-        yield f" not timed  {counted}: {clean(named)}{more}"
+        said = f"{count(found.total(), 'call')} counted, their time is in {_ELSEWHERE}"
+        yield f" not timed  {said}: {clean(named)}{more}"
 
 
 def throttled(screen: Screen) -> Iterator[str]:
