@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings import engine
 from interpose.analysis.findings.statements import repeated_statements
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import transactions
@@ -295,7 +295,7 @@ def test_statements_in_threads_are_reported_with_their_transaction(traced):
             await shop()
     asyncio.run(main())
     """)
-    (finding,) = found_in(Survey(Analysis(done.experiment)), 0, (repeated_statements,))
+    (finding,) = engine.found_in(Survey(Analysis(done.experiment)), 0, (repeated_statements,))
 
     assert (finding.transactions, finding.units, finding.unit) == (["shop"], 5, "transaction")
 
