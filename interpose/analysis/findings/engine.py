@@ -20,7 +20,6 @@ OF_THE_MACHINE = "wait for CPU"
 # A finding is left out if most of its evidence belongs to an earlier one, which is more specific.
 RULES: tuple[Rule, ...] = (
     event_loops.awaits_one_by_one,
-    statements.autocommits_one_by_one,
     statements.repeated_statements,
     statements.commits_one_by_one,
     statements.reconnects,

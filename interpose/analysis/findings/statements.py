@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
@@ -20,8 +19,6 @@ DOMINATES = 0.5
 # Fewer commits in a batch are not worth its being changed; a hundred together cost hardly more than one.
 COMMITS_AT_LEAST = 50
 COMMITS_TOGETHER = 100
-# A write that takes less was hardly committed to a file: it may be one of a temporary table.
-LEAST_TO_COMMIT_NS = 50_000
 # Each thread may have its own connection, and a few more are made at the beginning.
 RECONNECTS_AT_LEAST = 10
 RECONNECTS_A_THREAD = 2
@@ -62,32 +59,13 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
     """Many commits in a batch, or several within one transaction of a user or a request."""
     commits = [each for each in survey.of_kind("db") if _commits(each)]
     for (_, transaction), rows in grouped(commits, _line):
-        yield _one_by_one(survey, transaction, rows, total_of(rows)[0])
-
-
-def autocommits_one_by_one(survey: Survey) -> Iterator[Finding]:
-    """The same of writes that are committed by themselves, all those of one statement at a line."""
-    database = survey.of_kind("db")
-    fetches = _Fetches(database)
-    writes = [each for each in database if (each.intrinsic, each.site, each.detail) in survey.autocommits]
-    for write, alike in grouped(writes, lambda each: (each.intrinsic, each.site, each.detail)):
-        if survey.autocommits[write] < total_of(alike)[0]:
-            continue
-        for transaction, of_one in grouped(alike, lambda each: each.transaction):
-            rows, (calls, _) = fetches.with_those_of(of_one), total_of(of_one)
-            if total_of(rows)[1] >= calls * LEAST_TO_COMMIT_NS:
-                yield _one_by_one(survey, transaction, rows, calls, about=write[2], made=calls)
-
-
-def _one_by_one(survey: Survey, transaction: str, rows: list[Calls], commits: int, **facts: Any) -> Finding:
-    """What so many commits from one line cost more than fewer."""
-    _, wall_ns = total_of(rows)
-    if not transaction or transaction in survey.batches:
-        units, unit, floor = -(-commits // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
-    else:
-        units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
-    bound_ns = spared_ns(wall_ns, commits, units)
-    return found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor, **facts)
+        calls, wall_ns = total_of(rows)
+        if not transaction or transaction in survey.batches:
+            units, unit, floor = -(-calls // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
+        else:
+            units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor)
 
 
 def reconnects(survey: Survey) -> Iterator[Finding]:

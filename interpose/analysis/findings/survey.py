@@ -13,7 +13,6 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
-from interpose.analysis.time.autocommits import Write, autocommits
 from interpose.analysis.time.awaited import Awaited, awaited
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
@@ -153,14 +152,6 @@ class Survey:
     def awaited(self) -> list[Awaited]:
         """What tasks of event loops awaited of databases and the network; nothing of a part."""
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in awaited(*each)]
-
-    @cached_property
-    def autocommits(self) -> Counter[Write]:
-        """Writes that SQLite committed by themselves; nothing of a part."""
-        found: Counter[Write] = Counter()
-        for each in () if self.analysis.is_part else self.per_process():
-            found.update(autocommits(*each))
-        return found
 
     @cached_property
     def waits_of_loops(self) -> list[Calls]:

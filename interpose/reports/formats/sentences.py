@@ -211,11 +211,8 @@ def _of_language(calls: int, asked: Calls) -> str:
 
 def _commits(words: Sentences, finding: Finding) -> str:
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
-    where, took = words.where(finding.first), f"{_each(finding)} ({words.took(finding)})"
-    if finding.about:  # the statement of writes in autocommit mode
-        writes = f"{count(finding.calls, 'write')} from {where}{each}"
-        return f"{writes}, committed one by one, {took}: {_quoted(finding.about)}."
-    return f"{count(finding.calls, 'commit')} from {where}{each}, {took}."
+    made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
+    return f"{made}{each}, {_each(finding)} ({words.took(finding)})."
 
 
 def _reconnects(words: Sentences, finding: Finding) -> str:
