@@ -19,30 +19,42 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
-/* How many answers of databases are awaited, by the number of the thread. Threads with the same place share it. */
-static uint32_t answers_awaited[256];
+/* How many answers of databases are awaited, by the number of the thread, and how many loops it has closed: what these left is never
+   answered. Threads with the same place share it. */
+static struct answers {
+    uint32_t awaited, closed;
+} answers_of_threads[256];
 
-static uint32_t *answers_of(uint32_t thread)
+static struct answers *answers_of(uint32_t thread)
 {
-    return &answers_awaited[thread % (sizeof answers_awaited / sizeof *answers_awaited)];
+    return &answers_of_threads[thread % (sizeof answers_of_threads / sizeof *answers_of_threads)];
 }
 
 void await_answer(struct await *await)
 {
-    await->is_of_database = true;
-    __atomic_add_fetch(answers_of(await->thread), 1, __ATOMIC_RELAXED);
+    struct answers *answers = answers_of(await->thread);
+    await->answer_by = 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&answers->awaited, 1, __ATOMIC_RELAXED);
 }
 
 void await_answered(struct await *await)
 {
-    if (await->is_of_database)
-        __atomic_sub_fetch(answers_of(await->thread), 1, __ATOMIC_RELAXED);
-    await->is_of_database = false;
+    struct answers *answers = answers_of(await->thread);
+    if (await->answer_by == 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED))
+        __atomic_sub_fetch(&answers->awaited, 1, __ATOMIC_RELAXED);
+    await->answer_by = 0;
+}
+
+void answers_forget(uint32_t thread)
+{
+    struct answers *answers = answers_of(thread);
+    __atomic_add_fetch(&answers->closed, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&answers->awaited, 0, __ATOMIC_RELAXED);
 }
 
 bool answer_is_awaited(uint32_t thread)
 {
-    return __atomic_load_n(answers_of(thread), __ATOMIC_RELAXED);
+    return __atomic_load_n(&answers_of(thread)->awaited, __ATOMIC_RELAXED);
 }
 
 static size_t place_of_await(const PyObject *awaited)
@@ -113,7 +125,7 @@ void awaits_forget(void)
     awaits.places = NULL;
     awaits.size = awaits.used = 0;
     memset(awaits_by_scope, 0, sizeof awaits_by_scope);
-    memset(answers_awaited, 0, sizeof answers_awaited);
+    memset(answers_of_threads, 0, sizeof answers_of_threads);
     tasks_forget();
 }
 

@@ -23,7 +23,7 @@ struct await {
     bool is_inside_passed_over; /* in a task of its own */
     bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;
-    bool is_of_database; /* an answer of one is awaited */
+    uint32_t answer_by; /* the loop of its thread that awaits an answer of a database, from 1; 0: none */
     struct trace_context context; /* that the request came with */
     PyObject *state;              /* and its trace state; a reference to bytes, or NULL */
 };
@@ -41,6 +41,9 @@ void await_forget(const PyObject *awaited);
 void await_answer(struct await *await);
 
 void await_answered(struct await *await);
+
+/* The thread has closed a loop. */
+void answers_forget(uint32_t thread);
 
 /* Does a task on this thread await the answer of a database? */
 bool answer_is_awaited(uint32_t thread);

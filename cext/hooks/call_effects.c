@@ -7,6 +7,7 @@
 
 #include "kinds.h"
 #include "core/children.h"
+#include "hooks/await_table.h"
 #include "hooks/child_processes.h"
 #include "hooks/child_waits.h"
 #include "hooks/descriptors.h"
@@ -153,6 +154,8 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         break;
     case EFFECT_unwatch_all:
         unwatch_all(result && result != Py_None ? result : call->owner);
+        if (result == Py_None && current_thread)
+            answers_forget(current_thread->number);
         break;
     case EFFECT_listen:
         descriptor_has_role(call->descriptor, ROLE_LISTENER);

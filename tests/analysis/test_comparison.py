@@ -618,11 +618,11 @@ def test_a_condition_may_name_a_function(tmp_path, limit, code):
     assert main(["compare", before, after, "--by", "function", "--fail-if", f"cpu(parse) > {limit}"]) == code
 
 
-def rows_with(counts, name):
+def rows_with(counts, name, calls=5):
     """Runs that all have the row `code`, and `name` with as many ms as said; None: they do not have it."""
     found = []
     for number, ms in enumerate(counts):
-        more = {} if ms is None else {Name(intrinsic=name): Figures(calls=5, total_ns=ms * MS, wall_ns=ms * MS)}
+        more = {} if ms is None else {Name(intrinsic=name): Figures(calls, round(ms * MS), round(ms * MS))}
         found.append(Run(f"r{number}", {Name("code"): Figures(1, 300 * MS, 300 * MS)} | more))
     return found
 
@@ -634,6 +634,7 @@ def rows_with(counts, name):
         ([64, 104, 103, 44, 29], [None] * 5, CHANGED),
         ([None] * 5, [64, 104, 103, 44, None], NOT_ENOUGH),
         ([None] * 2, [64, 104], NOT_ENOUGH),
+        ([None] * 3, [0.001, 0.002, 0.0015], CHANGED),
     ],
 )
 def test_a_row_that_all_runs_of_one_side_have_and_none_of_the_other_has_changed(of_a, of_b, verdict):
@@ -650,3 +651,17 @@ def test_a_word_of_a_command_that_was_not_recorded_may_be_any(place, interpose):
     assert "command differs" not in interpose("compare", "a.1.er", "b.1.er")[2]
     assert "command differs" in interpose("compare", "a.1.er", "c.1.er")[2]
     assert "command differs" in interpose("compare", "b.1.er", "c.1.er")[2]
+
+
+def test_code_that_samples_found_on_one_side_only_may_be_chance():
+    found = compare(rows_with([None] * 3, "f39", calls=0), rows_with([15, 9, 30], "f39", calls=0))
+
+    assert {row.verdict for row in found.rows if row.name.intrinsic == "f39"} == {NOT_ENOUGH}
+
+
+def test_a_condition_on_a_row_of_one_side_is_as_sure_as_the_table():
+    runs = rows_with([None] * 4, "time.sleep"), rows_with([64, 104, 103, 2], "time.sleep")
+    holds = outcome(parse_condition("total(time.sleep) > +5ms"), *runs)
+    gone = outcome(parse_condition("total(time.sleep) < -50%"), *reversed(runs))
+
+    assert (holds.holds, gone.holds) == (True, True)

@@ -497,6 +497,31 @@ def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tm
     ]
 
 
+@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+def test_what_a_closed_loop_left_unanswered_is_not_awaited_by_the_next_one(tmp_path, recorded):
+    make_package(tmp_path, driver=DRIVER)
+    done = recorded(ASKS_IN_C.replace("asyncio.run(main())", "") + """
+async def asks():
+    left.append(asyncio.create_task(driver.ask(os.pipe()[0])))
+    await asyncio.sleep(0.01)
+
+left, loop = [], asyncio.new_event_loop()
+loop.run_until_complete(asks())
+loop.close()
+answers, server = os.pipe()
+threading.Timer(0.15, os.write, (server, b"work")).start()
+asyncio.run(unrecorded(answers))
+answers, server = os.pipe()
+threading.Timer(0.15, os.write, (server, b"answer")).start()
+asyncio.run(driver.ask(answers))
+left[0]._log_destroy_pending = False
+""")
+    found = waits(done, thread=main_thread(done.experiment.founder))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [kind for name, kind in kinds(found) if "poll" in name][-2:] == ["idle", "net"]
+
+
 def test_a_loop_that_waits_for_its_own_threads_is_idle(with_other):
     done = with_other(ASKS_TWICE, """
     from interpose import transaction

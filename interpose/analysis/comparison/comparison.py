@@ -83,7 +83,7 @@ def _compared(
     of, grain = MEASURES[measure].of, MEASURES[measure].grain
     figures_a, figures_b = ([[run.rows.get(name, Figures()) for run in side] for name in names] for side in (a, b))
     numbers_a, numbers_b = ([[of(each) for each in row] for row in side] for side in (figures_a, figures_b))
-    one_sided = [_is_one_sided(name, a, b) for name in names]
+    one_sided = [is_one_sided(one, other) for one, other in zip(figures_a, figures_b, strict=True)]
     found = differences(numbers_a, numbers_b, tolerance, grain, one_sided)
     return [
         Compared(name, each, _calls(one), _calls(other), matter)
@@ -91,9 +91,14 @@ def _compared(
     ]
 
 
-def _is_one_sided(name: Name, a: Sequence[Run], b: Sequence[Run]) -> bool:
-    have_a, have_b = ({name in run.rows for run in side} for side in (a, b))
-    return (have_a, have_b) in (({True}, {False}), ({False}, {True}))
+def is_one_sided(a: Sequence[Figures], b: Sequence[Figures]) -> bool:
+    """Whether all runs of one side made the calls of a row, each as many, and no run of the other has it."""
+    return _is_only_in(a, b) or _is_only_in(b, a)
+
+
+def _is_only_in(there: Sequence[Figures], absent: Sequence[Figures]) -> bool:
+    calls = {each.calls for each in there}
+    return len(calls) == 1 and 0 not in calls and all(not each.calls and not each.total_ns for each in absent)
 
 
 def _calls(figures: Sequence[Figures]) -> float:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from interpose.analysis.comparison.comparison import named
+from interpose.analysis.comparison.comparison import is_one_sided, named
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, Difference, differences
-from interpose.analysis.comparison.figures import MEASURES, Run
+from interpose.analysis.comparison.figures import MEASURES, Figures, Run
 from interpose.errors import ExpressionError
 from interpose.quantities import TIMES_NS
 
@@ -175,11 +175,11 @@ def outcome(condition: Condition, a: Sequence[Run], b: Sequence[Run]) -> Outcome
     found_a, found_b = named(a, condition.name), named(b, condition.name)
     if found_a is None and found_b is None:
         raise ExpressionError(_no_such_name(condition.name, [*a, *b]), condition.text, condition.name_place)
-    of = MEASURES[condition.measure].of
-    figures_a, figures_b = (
-        [of(each) for each in found] if found else [0.0] * len(side) for found, side in ((found_a, a), (found_b, b))
-    )
-    [difference] = differences([figures_a], [figures_b], grain=MEASURES[condition.measure].grain)
+    of, grain = MEASURES[condition.measure].of, MEASURES[condition.measure].grain
+    rows_a, rows_b = (found or [Figures() for _ in side] for found, side in ((found_a, a), (found_b, b)))
+    figures_a, figures_b = ([of(each) for each in rows] for rows in (rows_a, rows_b))
+    one_sided = [is_one_sided(rows_a, rows_b)]
+    [difference] = differences([figures_a], [figures_b], grain=grain, one_sided=one_sided)
     figure = condition.figure_of(difference)
     if figure is None:  # from nothing to something is more than any part
         is_beyond = difference.b > 0 and condition.sign in (">", ">=")

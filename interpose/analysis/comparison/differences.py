@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from statistics import fmean, variance
 from typing import NamedTuple
 
@@ -94,17 +93,18 @@ def differences(
 ) -> list[Difference]:
     """The difference of each row: `a` and `b` have for each its figure in each run of a side; none is below 0.
 
-    `grain` is how finely figures are known: two may differ by that part, and stand for the same. A row is `one_sided`
-    if all runs of one side have it and none of the other: that has no spread, whatever its figures have.
+    `grain` is how finely figures are known: two may differ by that part, and stand for the same. A row that is
+    `one_sided` has changed, whatever the spread of its figures.
     """
     logs = [all(figure > 0 for figure in (*one, *other)) for one, other in zip(a, b, strict=True)]
     sides_a, sides_b = _sides(a, logs), _sides(b, logs)
     made = [_difference(*each, grain) for each in zip(sides_a, sides_b, logs, strict=True)]
     if min((len(each) for each in (*a, *b)), default=0) < RUNS_AT_LEAST:
         return [Difference(each.a, each.b) for each in made]
-    alone = [1.0 if each.chance is None else each.chance for each in made]
-    chances = holm([0.0 if is_sure else chance for chance, is_sure in zip_longest(alone, one_sided)])
-    return [_judged(each, chance, tolerance) for each, chance in zip(made, chances, strict=True)]
+    chances = holm([1.0 if each.chance is None else each.chance for each in made])
+    judged = [_judged(each, chance, tolerance) for each, chance in zip(made, chances, strict=True)]
+    certain = zip(judged, one_sided or [False] * len(made), strict=True)
+    return [Difference(each.a, each.b, chance=0.0, verdict=CHANGED) if is_sure else each for each, is_sure in certain]
 
 
 def typical(row: Figures) -> float:
