@@ -106,7 +106,7 @@ def test_without_samples_code_has_the_cpu_time_between_calls(tmp_path):
     assert rows["time.sleep"].cpu_ns == pytest.approx(200 * MS, rel=0.01)
     assert rows["code"].cpu_ns == pytest.approx(600 * MS, rel=0.01)
     assert rows["code"].wall_ns == pytest.approx(800 * MS, rel=0.01)
-    assert rows["native threads"].cpu_ns == pytest.approx(100 * MS, rel=0.01)
+    assert rows["not recorded"].cpu_ns == pytest.approx(100 * MS, rel=0.01)
 
 
 def test_a_young_recording_counts_for_as_long_as_it_is_there(tmp_path, capsys):

@@ -42,7 +42,7 @@ from interpose.experiments.model.sampled import WAITS, Sampled
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import CONTAINERS
 
-NATIVE_THREADS = "native threads"
+NOT_RECORDED = "not recorded"  # CPU time
 LEAST_PART = 2000  # less of these seconds than this part of them is within the accuracy of the clocks
 
 
@@ -66,7 +66,7 @@ class Recent:
     @property
     def is_of_calls(self) -> bool:
         """Whether it has calls."""
-        return self.kind not in (CODE, OVERHEAD, NATIVE_THREADS)
+        return self.kind not in (CODE, OVERHEAD, NOT_RECORDED)
 
 
 @dataclass
@@ -95,8 +95,9 @@ def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
     recorded_ns = until_ns - min(process.log.start_ns for process in experiment.processes)
     made = Seconds(until_ns, min(length_ns, max(recorded_ns, 0)))
     found: dict[tuple[str, str, Site | None], Recent] = {}
+    is_profiled = any(Sampled(process).is_there for process in experiment.processes)
     for process in experiment.processes:
-        recent = _RecentOfProcess(process, made)
+        recent = _RecentOfProcess(process, made, is_profiled)
         for each in recent.rows():
             row = found.setdefault((each.kind, each.name, each.site), Recent(each.kind, each.name, each.site))
             row.calls += each.calls
@@ -118,8 +119,9 @@ class _RecentOfProcess:
     """The last seconds of one process. `active` are its threads that computed or were in calls, by number; those that
     have none by the kernel's number, negative."""
 
-    def __init__(self, process: Process, seconds: Seconds) -> None:
+    def __init__(self, process: Process, seconds: Seconds, is_profiled: bool) -> None:
         self.active: set[int] = set()
+        self._is_profiled = is_profiled  # the experiment, perhaps not this process: then it ended too soon
         self._process = process
         self._seconds = seconds
         self._is_running = ending(process).state == "running"
@@ -142,7 +144,7 @@ class _RecentOfProcess:
         walked = self._walked()
         if self._sampled.is_there:
             yield from self._functions(walked, unplaced)
-        yield from self._native_threads(whole, sum(walked.unplaced_ns.values()))
+        yield from self._not_recorded(whole, sum(walked.unplaced_ns.values()))
 
     def _clock_of_process(self) -> Readings:
         found = Readings()
@@ -254,6 +256,8 @@ class _RecentOfProcess:
             yield Recent(OVERHEAD, OVERHEAD, None, 0, overhead_ns, overhead_ns)
         if self._sampled.is_there:
             self._code_ns[number, OUTSIDE_CALLS] = cpu_ns - overhead_ns
+        elif cpu_ns and self._is_profiled:
+            yield Recent(CODE, NOT_SAMPLED.function, NOT_SAMPLED, 0, 0, cpu_ns - overhead_ns)
         elif cpu_ns:
             yield Recent(CODE, CODE, None, 0, wall_ns - overhead_ns, cpu_ns - overhead_ns)
 
@@ -279,13 +283,13 @@ class _RecentOfProcess:
         for function in functions_from(lines, functions):
             yield Recent(CODE, function.site.function, function.site, 0, 0, function.code.cpu_ns, function.code.samples)
 
-    def _native_threads(self, whole: Readings, unplaced_ns: int) -> Iterator[Recent]:
-        """What the process used in threads that are not recorded: from the reading nearest to the beginning of these
-        seconds until their end, in proportion."""
+    def _not_recorded(self, whole: Readings, unplaced_ns: int) -> Iterator[Recent]:
+        """What the process used outside of recorded threads, as in native ones: from the reading nearest to the
+        beginning of these seconds until their end, in proportion."""
         seconds = self._seconds
         since_ns = whole.nearest(seconds.since_ns)
         used_ns = whole.used_ns(since_ns, seconds.until_ns)
         used_ns -= sum(clock.used_ns(since_ns, seconds.until_ns) for clock in self._clocks.values())
         cpu_ns = used_ns * seconds.length_ns // max(seconds.until_ns - since_ns, 1) - unplaced_ns
         if cpu_ns * LEAST_PART > seconds.length_ns:
-            yield Recent(NATIVE_THREADS, NATIVE_THREADS, None, 0, 0, cpu_ns)
+            yield Recent(NOT_RECORDED, NOT_RECORDED, None, 0, 0, cpu_ns)
