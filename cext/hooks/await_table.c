@@ -19,8 +19,8 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
-/* How many answers of databases are awaited, by the number of the thread, and how many loops it has closed: what these left is never
-   answered. Threads with the same place share it. */
+/* By the number of the thread: how many answers of databases are awaited, and how many loops it has closed. Answers that a
+   closed loop awaited never come. Threads with the same index share it. */
 static struct answers {
     uint32_t awaited, closed;
 } answers_of_threads[256];

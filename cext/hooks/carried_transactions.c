@@ -32,7 +32,7 @@ static struct carrying {
 } carrying[CARRYING + TRIES];
 
 /* The calls that other threads run for transactions of a thread, by its number: how many there are, and when the last one
-   ended. Threads with the same place share it. */
+   ended. Threads with the same index share it. */
 static struct work {
     uint32_t recording, running;
     uint64_t ended_ns;

@@ -92,7 +92,7 @@ def _compared(
 
 
 def is_one_sided(a: Sequence[Figures], b: Sequence[Figures]) -> bool:
-    """Whether all runs of one side made the calls of a row, each as many, and no run of the other has it."""
+    """Whether all runs of one side have a row, with equally many calls, and no run of the other side has it."""
     return _is_only_in(a, b) or _is_only_in(b, a)
 
 

@@ -84,7 +84,7 @@ def unlike(a: Sequence[Circumstances], b: Sequence[Circumstances]) -> list[str]:
 
 
 def _differ(fact: str, values: Collection[str]) -> bool:
-    """Words of commands that were not recorded may be equal: a file's name is, and only if the file is there."""
+    """Words that were not recorded may be equal: a file's name is recorded only if the file exists."""
     if fact != COMMAND or len(values) < 2:
         return len(values) > 1
     commands = [value.split(" ") for value in values]

@@ -63,14 +63,14 @@ def found_in_all(candidates: Iterable[Finding], matters_ns: int) -> list[Finding
 
 
 def candidates(survey: Survey, rules: tuple[Rule, ...] = RULES) -> Iterator[Finding]:
-    """All that the rules find, also what is below its floor: with that of other experiments it may reach it."""
+    """All that the rules find, even below their floors: together with other experiments they may reach them."""
     for precedence, rule in enumerate(rules):
         for each in rule(survey):
             yield replace(each, precedence=precedence)
 
 
 def worth_telling(candidates: Iterable[Finding], matters_ns: int, least_share: float) -> list[Finding]:
-    """The findings that reach their floors, and of which most is in none of those before."""
+    """The findings that reach their floors, without those whose evidence is mostly in earlier ones."""
     told: list[Finding] = []
     claimed: set[Hashable] = set()
     least_ns = max(least_share * matters_ns, 1)

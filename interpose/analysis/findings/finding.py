@@ -91,7 +91,7 @@ class Inner(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """What a finding must reach to be told. It is of all calls, those of several experiments together.
+    """What a finding must reach to be reported. It applies to all calls, also those of several experiments together.
 
     It needs `calls`, for each of the `changes` if there were any, and `a_unit` for each of its units; of its calls,
     `counted` count, or all. Its savings, or with `is_of_evidence` the time of its evidence, are at least `time_ns` and

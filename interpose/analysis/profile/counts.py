@@ -4,7 +4,7 @@ The kernel counts, and the monitor reads its counters with each sample of a thre
 its first sample on, and only their division among code is by samples. What was counted since a thread was last seen
 outside of a wait is divided between the places where it was and is (rates.py). Only switches belong to where the sample
 finds the thread, because they come as it waits. For page faults and switches the kernel also has the figures of the
-whole process; what they have more is of no sample: of threads never seen, and of the time before a thread's first one.
+whole process. What these exceed the samples by belongs to threads never seen, or to the time before a first sample.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ seconds is known from the readings of its clock: at its calls, in its samples, a
 
 Samples divide the CPU time of code among functions, as in the profile of the whole run
 (`interpose.analysis.profile.weights`). Of a call that is only partly within these seconds, its time counts in
-proportion. What the process used in no recorded thread is `native threads`.
+proportion. What the process used in no recorded thread is `not recorded`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The first screen of many experiments: what all of them took together, from their partial results.
 
-What rules find in each experiment is put together first; then it is decided what is large enough to be told.
+First the candidates of all experiments are merged; then those that are large enough are reported.
 """
 
 from __future__ import annotations
