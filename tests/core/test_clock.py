@@ -15,9 +15,10 @@ from interpose.timing import clocks
 
 
 def work(clock, seconds):
-    """Compute, call the kernel and sleep in turns; gives the CPU time by the clock and by the kernel."""
+    """Compute, call the kernel and sleep in turns; gives the CPU time by the clock, and the least and the most that it may
+    be by the kernel, which is asked before and after the clock: the thread may lose its processor in between."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    kernel_ns, (wall_ns, begun_ns) = clocks.thread_cpu_ns(), clock.sync()
+    begun, (wall_ns, begun_ns), begun_later = clocks.thread_cpu_ns(), clock.sync(), clocks.thread_cpu_ns()
     until_ns, turn = wall_ns + int(seconds * 1e9), 0
     while clock.read()[0] < until_ns:
         turn += 1
@@ -28,7 +29,8 @@ def work(clock, seconds):
         else:
             os.write(nothing, b"x")
     os.close(nothing)
-    return clock.sync()[1] - begun_ns, clocks.thread_cpu_ns() - kernel_ns
+    ended, (_, ended_ns), ended_later = clocks.thread_cpu_ns(), clock.sync(), clocks.thread_cpu_ns()
+    return ended_ns - begun_ns, ended - begun_later, ended_later - begun
 
 
 @pytest.mark.alone
@@ -47,10 +49,10 @@ def test_it_agrees_with_the_kernel_in_four_threads(kind):
     for thread in threads:
         thread.join()
 
-    for ours_ns, kernel_ns, behind_ns in sums:
+    for ours_ns, least_ns, most_ns, behind_ns in sums:
         # What the hypervisor stole is counted until the next synchronisation, at most a millisecond later.
-        allowed_ns = max(20_000, kernel_ns / 1000) + behind_ns
-        assert abs(ours_ns - kernel_ns) <= allowed_ns
+        allowed_ns = max(20_000, most_ns / 1000) + behind_ns
+        assert least_ns - allowed_ns <= ours_ns <= most_ns + allowed_ns
     assert len(sums) == 4
 
 

@@ -29,10 +29,11 @@ PROGRAM = """
             self.cpu["whole"] = time.thread_time_ns() - self.begin[1]
             measured.append(self)
         def __call__(self, part, act, *arguments):
-            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+            cpu, wall = time.thread_time_ns(), time.perf_counter_ns()
             result = act(*arguments)
-            self.cpu[part] = self.cpu.get(part, 0) + time.thread_time_ns() - cpu
-            self.wall[part] = self.wall.get(part, 0) + time.perf_counter_ns() - wall
+            wall_end, cpu_end = time.perf_counter_ns(), time.thread_time_ns()
+            self.cpu[part] = self.cpu.get(part, 0) + cpu_end - cpu
+            self.wall[part] = self.wall.get(part, 0) + wall_end - wall
             return result
 
     def compute(seconds):
