@@ -29,6 +29,14 @@ enum { INSTRUCTION_POINTER = 32 }; /* PERF_REG_ARM64_PC */
 enum { INSTRUCTION_POINTER = 0 };
 #endif
 
+/* An interrupt may take tens of microseconds in a virtual machine. If each were followed by the next one while the thread is in the
+   kernel, it would never leave it: a processor stood still for half a minute. */
+static uint64_t period_ns(enum note_after after, bool in_kernel)
+{
+    const uint64_t least_ns = 100000;
+    return in_kernel || after >= least_ns ? after : least_ns;
+}
+
 /* In the kernel as well, if that is permitted: then the first look is the note. Otherwise the kernel looks again and again until the
    thread has left it. */
 static int open_with(uint32_t tid, bool in_kernel)
@@ -40,7 +48,7 @@ static int open_with(uint32_t tid, bool in_kernel)
         .exclude_kernel = !in_kernel,
         .exclude_hv = 1,
         .disabled = 1,
-        .sample_period = AFTER_AN_INSTANT,
+        .sample_period = period_ns(AFTER_AN_INSTANT, in_kernel),
         .sample_type = PERF_SAMPLE_REGS_USER,
         .sample_regs_user = 1ull << INSTRUCTION_POINTER,
         .wakeup_events = 1,
@@ -101,8 +109,8 @@ void instructions_end(struct instructions *instructions)
 
 static void choose_period(struct instructions *instructions, enum note_after after)
 {
-    uint64_t period_ns = after;
-    if (instructions->after != after && ioctl(instructions->event, PERF_EVENT_IOC_PERIOD, &period_ns) == 0)
+    uint64_t period = period_ns(after, instructions->sees_kernel);
+    if (instructions->after != after && ioctl(instructions->event, PERF_EVENT_IOC_PERIOD, &period) == 0)
         instructions->after = after;
 }
 

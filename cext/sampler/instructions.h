@@ -6,7 +6,7 @@
 
 struct perf_event_mmap_page;
 
-/* After how much more of the thread's CPU time a note is made. */
+/* After how much more of the thread's CPU time a note is made; after 0.1 ms at least, if the kernel makes none inside of it. */
 enum note_after {
     AFTER_AN_INSTANT = 10000, /* ns; the kernel takes no shorter one */
     AFTER_RESUMING = 50000,   /* a thread without a processor is then past the system call in which it lost it */
@@ -30,8 +30,8 @@ void instructions_end(struct instructions *instructions);
 int instructions_try(uint32_t tid);
 
 /* Make one note of where the thread is outside of the kernel, after so much more CPU time; then the event can be read (poll).
-   If the kernel makes none of threads inside of it, it looks again after as long: that takes some microseconds each time, and
-   what is more often outside is found more often. */
+   If the kernel makes none of threads inside of it, it looks again after as long, and what is more often outside is found more
+   often. */
 void instructions_order(struct instructions *instructions, enum note_after after);
 
 /* The address of the note that was ordered; false if it has not been made. */

@@ -15,8 +15,8 @@ from interpose.timing import clocks
 
 
 def work(clock, seconds):
-    """Compute, call the kernel and sleep in turns; gives the CPU time by the clock, and the least and the most that it may
-    be by the kernel, which is asked before and after the clock: the thread may lose its processor in between."""
+    """Compute, call the kernel and sleep in turns; gives the CPU time by the clock, and the least and the most that it
+    may be by the kernel, which is asked before and after the clock: the thread may lose its processor in between."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     begun, (wall_ns, begun_ns), begun_later = clocks.thread_cpu_ns(), clock.sync(), clocks.thread_cpu_ns()
     until_ns, turn = wall_ns + int(seconds * 1e9), 0
