@@ -73,7 +73,7 @@ const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t
 const struct planned_branch *branch_told(const struct covered_plan *plan, uint32_t unit, uint32_t to)
 {
     const struct planned_branch *jump = branch_at(plan, unit);
-    for (uint32_t index = 0; !jump && index < plan->branches; index++) {
+    for (uint32_t index = 0; !jump && to == unit + 1 && index < plan->branches; index++) {
         const struct planned_branch *branch = &plan->branch[index];
         if (branch->next_unit == to || branch->target + 1 == unit)
             jump = branch;

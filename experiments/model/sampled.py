@@ -56,8 +56,7 @@ class Sampled:
         return os.strerror(error) if 0 < error < ERRORS else ""
 
     def samples(self, since_ns: int = 0) -> Iterator[SampleRecord]:
-        """The samples from `since_ns` on, in the order in which they were taken; those of a thread have rising times.
-        """
+        """The samples from `since_ns` on, in the order in which they were taken; a thread's have rising times."""
         records = self._samples.plain() if self._samples else iter(())
         for record in islice(records, RECORDS_AT_MOST):
             if record.time_ns and record.last_ns >= max(record.time_ns, since_ns):

@@ -116,8 +116,8 @@ def _until_ns(experiment: Experiment) -> int:
 
 
 class _RecentOfProcess:
-    """The last seconds of one process. `active` are its threads that computed or were in calls, by number; those that
-    have none by the kernel's number, negative."""
+    """The last seconds of one process. `active` are its threads that computed or were in calls, by number; those
+    without a number, by the kernel's, negative."""
 
     def __init__(self, process: Process, seconds: Seconds, is_profiled: bool) -> None:
         self.active: set[int] = set()
