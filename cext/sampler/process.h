@@ -45,6 +45,13 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
+/* A sample of which it is not known whether its thread had a processor, and since when it had none if it had none. */
+struct doubt {
+    bool is_open;
+    struct taken taken;
+    uint64_t off_since_ns;
+};
+
 /* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
 struct waiting {
     uint32_t call, stack, task;
@@ -56,6 +63,7 @@ enum { LAST_FRAMES_AT_MOST = 32 };
 struct last_frames {
     uint64_t address[LAST_FRAMES_AT_MOST];
     unsigned count;
+    uint64_t c_stack; /* an address on its C stack, of the function that runs the innermost one; 0: unknown */
 };
 
 /* A thread: its last state, and the sample that is not written yet because the next may be equal. */
@@ -71,7 +79,7 @@ struct sampled_thread {
     struct schedule schedule;
     struct moment last;
     struct switches switches;
-    double waits_due;   /* samples still to be counted as waiting for a processor (threads.c) */
+    double waits_due;   /* samples still to be counted as waiting for a processor, less those that were counted too early (on_processor.c) */
     unsigned uncounted; /* samples since the kernel counted anything */
     struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
@@ -80,6 +88,7 @@ struct sampled_thread {
     bool is_refused; /* the kernel notes nothing of it */
     struct taken pending;
     struct asked asked;
+    struct doubt doubt;
 };
 
 /* The native functions that were met. */
@@ -119,6 +128,7 @@ struct sampled_process {
     bool is_on_time;     /* and that was the instant it had chosen */
     uint64_t heads_seen; /* a key of the first threads of its interpreters, or how many threads: another when one comes */
     uint32_t until_listed, failures;
+    bool has_doubts;     /* of samples of its threads */
     bool is_unsettled; /* the list: a thread has several states and goes from one to another, or one has no thread yet */
     bool was_recorded, is_over; /* its recording has ended, and not the process */
     uint32_t rounds, halvings; /* how often the rate was halved */

@@ -25,6 +25,7 @@ enum {
     AN_INSTANT_NS = 30000,
     SHORTEST_TURN_NS = 100000, /* that Linux 6.12 and later knows; others do not look at it */
     HALVINGS = 20,
+    SETTLED_AFTER_NS = 4500000, /* most kernels have counted a thread's CPU time by then (a tick) */
 };
 
 struct sampler {
@@ -36,6 +37,7 @@ struct sampler {
     bool is_paused;
     uint64_t pauses; /* that have begun */
     uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
+    uint64_t settle_ns; /* when to settle what was in doubt in the last round; UINT64_MAX: nothing was */
     uint64_t random;
     struct timespec changed; /* the directory, when it was last listed */
 };
@@ -57,7 +59,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->at_each_rate_bytes = at_each_rate_bytes;
     sampler->next_ns = now_ns();
-    sampler->least_late_ns = UINT64_MAX;
+    sampler->least_late_ns = sampler->settle_ns = UINT64_MAX;
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sampler->founder >= 0 && waking_begin(&sampler->waking))
@@ -213,9 +215,18 @@ static void sample_all(struct sampler *sampler)
         process->pauses = sampler->pauses;
         process->is_on_time = is_on_time;
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
+        if (process->has_doubts)
+            sampler->settle_ns = round_ns + SETTLED_AFTER_NS;
         if (process->failures == FAILURES_AT_MOST || process->tables.failed)
             drop(sampler, index - 1);
     }
+}
+
+static void settle_all(struct sampler *sampler)
+{
+    sampler->settle_ns = UINT64_MAX;
+    for (unsigned index = 0; index < sampler->count; index++)
+        threads_settle(sampler->processes[index]);
 }
 
 static void flush_all(struct sampler *sampler, uint64_t now)
@@ -243,7 +254,13 @@ void sampler_run(struct sampler *sampler, uint64_t for_ns)
     wake_at_once();
     while (!has_changed(sampler)) {
         bool is_due = sampler->next_ns <= end_ns;
-        if (!wait_until(sampler, is_due ? sampler->next_ns : end_ns) || !is_due)
+        uint64_t until_ns = is_due ? sampler->next_ns : end_ns;
+        if (sampler->settle_ns < until_ns) {
+            if (!wait_until(sampler, sampler->settle_ns))
+                return;
+            settle_all(sampler);
+        }
+        if (!wait_until(sampler, until_ns) || !is_due)
             return;
         sample_all(sampler);
         flush_all(sampler, now_ns());

@@ -110,11 +110,24 @@ bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, str
     return true;
 }
 
-bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid)
+/* The number in the field that is so many fields after this one; -1: there is none. */
+static int field_after(const char *field, unsigned fields)
 {
-    char text[128];
+    while (field && fields-- > 0) {
+        field = strchr(field, ' ');
+        field += field != NULL;
+    }
+    return field ? atoi(field) : -1;
+}
+
+bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid, int *processor)
+{
+    enum { STATE_TO_PROCESSOR = 36 }; /* fields */
+    char text[1024];
     if (!read_text(files.state, process, tid, "stat", text, sizeof text))
         return false;
     const char *name_end = strrchr(text, ')'); /* a name may have such a sign in it; what follows it has none */
-    return name_end && name_end[1] == ' ' && name_end[2] == 'R';
+    const char *state = name_end && name_end[1] == ' ' ? name_end + 2 : "";
+    *processor = field_after(state, STATE_TO_PROCESSOR);
+    return *state == 'R';
 }

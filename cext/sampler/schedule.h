@@ -37,5 +37,6 @@ bool schedule_read(struct schedule_files files, pid_t process, uint32_t tid, str
 /* CPU time of the thread until now: by the clock, or else by `schedule`, which says `scheduled_ns`; never less than that. */
 uint64_t schedule_cpu(struct schedule_files *files, uint64_t scheduled_ns);
 
-/* Does it run, or is it to run as soon as it gets a processor? */
-bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid);
+/* Does it run, or is it to run as soon as it gets a processor? Then `processor` is the number of the one that it runs on or waits for,
+   or -1 if that is unknown. */
+bool schedule_runs(struct schedule_files files, pid_t process, uint32_t tid, int *processor);

@@ -21,6 +21,7 @@ struct reading_of_stack {
     struct stack_memory memory;
     struct read_frame frames[FRAMES_AT_MOST];
     unsigned count;
+    uint64_t c_frame; /* the innermost that stands for C code, or 0 */
     bool cut;
     bool is_mixed;        /* a generator that was not read in time may have run */
     enum copy copy;       /* of the frames of generators */
@@ -65,8 +66,12 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
     size_t bytes = layout->frame_bytes;
     uint64_t code = frame_code_of(layout, frame);
     bool has_ended = !code && reading->count == 0; /* meanwhile: its caller continues */
-    if (has_ended || is_of_c(reading, address, frame))
+    if (has_ended)
         return;
+    if (is_of_c(reading, address, frame)) {
+        reading->c_frame = reading->c_frame ? reading->c_frame : address;
+        return;
+    }
     reading->frames[reading->count++] = (struct read_frame){
         .address = address,
         .is_of_generator = frame_owner_of(layout, frame) == layout->frame_of_generator,
@@ -84,6 +89,7 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address, en
     uint64_t inner = 0;
     reading->copy = copy;
     reading->count = reading->beside.count = reading->beside.frames = 0;
+    reading->c_frame = 0;
     reading->cut = false;
     for (unsigned steps = 0; address; steps++) {
         if (reading->count == FRAMES_AT_MOST || steps == 2 * FRAMES_AT_MOST)
@@ -249,8 +255,10 @@ static bool is_innermost_beside(const struct reading_of_stack *reading)
     return reading->count && reading->beside.frames && reading->beside.piece[0].address == reading->frames[0].address;
 }
 
-static void keep_addresses(const struct reading_of_stack *reading, struct last_frames *last)
+/* Up to CPython 3.12 a step is on the C stack, from 3.12 on the frames that stand for C code. */
+static void keep_addresses(const struct reading_of_stack *reading, const struct steps *steps, struct last_frames *last)
 {
+    last->c_stack = reading->c_frame ? reading->c_frame : steps->count ? steps->address[0] : 0;
     last->count = reading->count < LAST_FRAMES_AT_MOST ? reading->count : LAST_FRAMES_AT_MOST;
     for (unsigned index = 0; index < last->count; index++)
         last->address[index] = reading->frames[index].address;
@@ -275,7 +283,7 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
         found.number = STACK_NOT_READ;
     } else {
         found.mark = mark_of(&reading);
-        keep_addresses(&reading, &thread->last_frames);
+        keep_addresses(&reading, &thread->stack.steps, &thread->last_frames);
         tell_tasks(&reading, &found);
     }
     return found;

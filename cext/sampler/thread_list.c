@@ -174,6 +174,9 @@ void thread_write_pending(struct sampled_process *process, struct sampled_thread
         thread_counts_write(process, thread, &thread->pending);
     for (unsigned index = 0; index < thread->asked.count; index++)
         thread_counts_write(process, thread, &thread->asked.taken[index]);
+    if (thread->doubt.is_open)
+        thread_counts_write(process, thread, &thread->doubt.taken);
+    thread->doubt.is_open = false;
     thread->pending.sample.time_ns = thread->asked.count = 0;
 }
 

@@ -6,6 +6,7 @@
 #include "sampler/calls.h"
 #include "sampler/memory.h"
 #include "sampler/native_code.h"
+#include "sampler/on_processor.h"
 #include "sampler/schedule.h"
 #include "sampler/stacks.h"
 #include "sampler/task_names.h"
@@ -69,35 +70,15 @@ static bool has_only_waited(const struct sampled_thread *thread, const struct sc
 }
 
 /* Since when the thread has been off the processor, if it did nothing but run and wait for one since the last sample; else
-   longer ago. What the kernel tells of waiting for a processor are the waits that have ended. */
+   longer ago; now, if it has none. What the kernel tells of waiting for a processor are the waits that have ended. */
 static uint64_t off_since_ns(const struct sampled_thread *thread, const struct sample *sample)
 {
     const struct moment *last = &thread->last;
+    if (!last->time_ns)
+        return sample->time_ns;
     int64_t off_ns = (int64_t)(sample->time_ns - last->time_ns) - (int64_t)(sample->cpu_ns - last->cpu_ns) -
                      (int64_t)(sample->run_delay_ns - last->run_delay_ns) + (int64_t)last->off_ns;
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
-}
-
-static uint64_t rise(uint64_t before, uint64_t now)
-{
-    return now > before ? now - before : 0;
-}
-
-/* Without a clock, we cannot see whether a thread that is ready to run has a processor. The kernel reports how long it had one, and how
-   long it waited for one, since the last sample. The same share of its samples counts as waiting. If the kernel has counted neither
-   yet, the sample is divided together with the next one. */
-static bool is_on_processor(struct sampled_thread *thread, const struct sample *sample)
-{
-    double on_ns = (double)rise(thread->last.cpu_ns, sample->cpu_ns);
-    double off_ns = (double)rise(thread->last.run_delay_ns, sample->run_delay_ns);
-    thread->uncounted++;
-    if (on_ns + off_ns > 0) {
-        thread->waits_due += thread->uncounted * off_ns / (on_ns + off_ns);
-        thread->uncounted = 0;
-    }
-    bool is_on = thread->waits_due < 1;
-    thread->waits_due -= is_on ? 0 : 1;
-    return is_on;
 }
 
 /* Whether the thread runs, waits, or is ready to run without a processor. Its clock, if it has one, was read and is
@@ -105,16 +86,22 @@ static bool is_on_processor(struct sampled_thread *thread, const struct sample *
    come late, the kernel has let the thread run to the end of its turn, and it notices that end at certain system calls
    (those that ask for CPU time) rather than elsewhere. Only an instant that we chose is truly random. */
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
-                                  const struct sample *sample)
+                                  const struct sample *sample, bool has_frames)
 {
+    int processor = -1;
     uint64_t off_ns = off_since_ns(thread, sample);
-    bool goes_on = thread->files.clock >= 0 && schedule_cpu(&thread->files, 0) > sample->cpu_ns;
-    bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid);
+    bool has_clock = thread->files.clock >= 0;
+    bool goes_on = has_clock && schedule_cpu(&thread->files, 0) > sample->cpu_ns;
+    bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid, &processor);
     bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
-    if (runs && thread->files.clock < 0)
-        ran_just_now = is_on_processor(thread, sample);
-    else
+    if (runs && !has_clock) {
+        enum on_processor on = on_processor(process, thread, sample, ran_just_now, has_frames, processor);
+        ran_just_now = goes_on = on == ON_PROCESSOR;
+        thread->doubt.is_open = on == IN_DOUBT;
+        thread->doubt.off_since_ns = off_ns;
+    } else {
         thread->uncounted = 0;
+    }
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
@@ -166,11 +153,13 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
     uint64_t mark = is_same ? code_of_wait(thread, sample) : find_code(process, thread, &call, sample);
     uint64_t before_ns = thread->last.time_ns ? thread->last.cpu_ns : 0;
     memory_ran(process, sample->cpu_ns - before_ns, thread->record, sample->stack);
-    sample->state = state_of(process, thread, sample);
+    sample->state = state_of(process, thread, sample, !is_same && has_interpreter(process) && mark);
     if (sample->state == SAMPLE_WAITS && !is_same && ran_until_now(process, thread, mark))
         sample->state = SAMPLE_RUNS;
-    if (sample->state != SAMPLE_WAITS && call.begins)
+    if (sample->state != SAMPLE_WAITS && call.begins) {
         sample->state = SAMPLE_RECORDS;
+        thread->doubt.is_open = false;
+    }
     sample->thread = thread->record;
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
@@ -208,6 +197,27 @@ static bool read_times(const struct sampled_process *process, struct sampled_thr
     return true;
 }
 
+/* Keep the sample of which it was not known whether its thread had a processor. */
+static void settle_doubt(struct sampled_process *process, struct sampled_thread *thread, const struct schedule *now)
+{
+    if (!thread->doubt.is_open)
+        return;
+    thread->doubt.is_open = false;
+    thread->doubt.taken.sample.state = on_processor_settle(thread, now) ? SAMPLE_RUNS : SAMPLE_READY;
+    keep_sample(process, thread, &thread->doubt.taken);
+}
+
+void threads_settle(struct sampled_process *process)
+{
+    struct schedule now;
+    for (uint32_t index = 0; process->has_doubts && index < process->thread_count; index++) {
+        struct sampled_thread *thread = &process->threads[index];
+        if (thread->doubt.is_open && schedule_read(thread->files, process->pid, thread->tid, &now))
+            settle_doubt(process, thread, &now);
+    }
+    process->has_doubts = false;
+}
+
 /* Where Python code runs, notes are of little use if it switches often: most would come too late. */
 static void choose_events(struct sampled_process *process, struct sampled_thread *thread, const struct schedule *schedule,
                           uint64_t cpu_ns)
@@ -233,7 +243,9 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
         process->until_listed = 0;
         return;
     }
+    settle_doubt(process, thread, &schedule);
     bool has_waited = has_only_waited(thread, &schedule);
+    thread->schedule = schedule;
     choose_events(process, thread, &schedule, sample->cpu_ns);
     if (has_waited)
         sample_what_waits(thread, sample);
@@ -241,12 +253,15 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
         mark = sample_what_runs(process, thread, sample);
     if (!has_waited)
         thread_counts_add(process, thread, taken.counts);
-    thread->schedule = schedule;
     bool runs_code = sample->state == SAMPLE_RUNS || sample->state == SAMPLE_READY;
     if (!runs_code || !native_code_is_same(&thread->asked, mark))
         keep_asked(process, thread);
-    if (!runs_code || !native_code_ask(process, thread, mark, &taken))
+    if (runs_code && thread->doubt.is_open) {
+        thread->doubt.taken = taken;
+        process->has_doubts = true;
+    } else if (!runs_code || !native_code_ask(process, thread, mark, &taken)) {
         keep_sample(process, thread, &taken);
+    }
 }
 
 /* Of hundreds of threads most wait for ever: they are sampled more rarely. What they use before that is noticed is
