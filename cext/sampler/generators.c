@@ -91,6 +91,12 @@ static bool has_passed(struct search *search, uint64_t address)
     return index < beside->frames;
 }
 
+/* Whether it ran when the interpreter's note of the innermost frame was read, right before this copy. */
+static bool was_innermost(const struct search *search, uint64_t address)
+{
+    return search->copy == COPY_BEFORE && !search->memory->is_late && address == search->memory->innermost;
+}
+
 /* From the frame of a generator that runs, outward. Stop at a frame that was not read with the others: it is mostly far outside,
    where nothing changes. Then assume that the innermost frame resumed them all. */
 static struct branch branch_from(struct search *search, uint64_t address)
@@ -105,11 +111,13 @@ static struct branch branch_from(struct search *search, uint64_t address)
         bool of_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
         if (!frame || branch.count++ == BESIDE_AT_MOST)
             return none;
-        if (of_generator ? has_paused(search->process, search->memory, search->copy, address) ||
-                               !is_generator(search->process, frame)
-                         : branch.count == 1)
+        bool has_just_run = was_innermost(search, address);
+        bool is_paused = has_paused(search->process, search->memory, search->copy, address);
+        if (of_generator ? (is_paused && !has_just_run) || !is_generator(search->process, frame) : branch.count == 1)
             return none;
         address = frame_around(search->process, search->memory, address, frame, 0);
+        if (!address && has_just_run)
+            address = search->innermost.address;
     }
     if (!address)
         return none;
@@ -177,7 +185,7 @@ static bool is_unknown_after(const struct sampled_process *process, const struct
 
 static struct running_generators in_branch(struct branch branch, enum copy copy)
 {
-    return (struct running_generators){.innermost = branch.innermost, .copy = copy};
+    return (struct running_generators){.innermost = branch.innermost, .root = branch.root, .copy = copy};
 }
 
 /* What ran within the frame that is the root of these branches, or could be. */
@@ -189,10 +197,11 @@ static struct running_generators generators_at(struct sampled_process *process, 
     uint64_t key = key_of_instruction(&process->layout, stack_memory_frame(memory, &process->layout, root.address));
     enum resumption_sort sort = resumption_sort_of(resumptions, key);
     bool unknown_before = is_unknown_before(process, memory), unknown_after = is_unknown_after(process, memory);
+    bool was_alone = !memory->is_late && memory->innermost == root.address;
     bool is_alone = memory->innermost == root.address && memory->innermost_after == root.address;
     if (before.count && after.count)
         resumption_note_generator(resumptions, key);
-    if (before.count)
+    if (before.count && !(sort == RESUMES_AND_WORKS && was_alone))
         return in_branch(before, COPY_BEFORE);
     if (after.count)
         return sort == RESUMES_ONLY || !root.is_open ? in_branch(after, COPY_AFTER) : none;

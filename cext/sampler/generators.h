@@ -20,7 +20,7 @@ uint64_t frame_around(const struct sampled_process *process, const struct stack_
 
 /* The innermost running generator's frame (0: none), and which copy to read. */
 struct running_generators {
-    uint64_t innermost;
+    uint64_t innermost, root; /* and the frame that resumed the outermost of them */
     enum copy copy;
     bool are_unknown; /* a generator may have run, but was not read in time */
 };

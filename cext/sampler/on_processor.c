@@ -5,7 +5,10 @@
 
 #include "sampler/progress.h"
 
-enum { WAITS_AHEAD = 5 }; /* samples that may count as waiting before the kernel has counted the wait */
+enum {
+    WAITS_AHEAD = 5, /* samples that may count as waiting before the kernel has counted the wait */
+    SHORT_WAIT_NS = 200000, /* such as for the sampler's own round */
+};
 
 /* Of the samples of a thread, this share may count as waiting without being due: code that goes on is not always seen to. */
 static const double TOO_MANY = 0.1;
@@ -38,6 +41,15 @@ static bool is_seen_to_go_on(const struct sampled_process *process, const struct
            after.slices == thread->schedule.slices;
 }
 
+/* Whether the thread may have slept since its last sample. Then it is not known how long it has waited for a processor: if it waits now,
+   that is not counted yet. A turn that follows a sleep mostly begins after a short wait. */
+static bool may_have_slept(const struct sampled_thread *thread, const struct sample *sample)
+{
+    uint64_t turns = rise(thread->turns_before, thread->schedule.slices);
+    uint64_t delay_ns = rise(thread->last.run_delay_ns, sample->run_delay_ns);
+    return !thread->last.time_ns || thread->has_waited || delay_ns < turns * SHORT_WAIT_NS;
+}
+
 /* One whose code goes on has a processor. One that waits for ours has none, so the kernel's figures of it are exact: if it lost the
    processor just now, it lost it to us. Any other has none, or is in C code that works in registers. */
 enum on_processor on_processor(const struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample,
@@ -46,19 +58,22 @@ enum on_processor on_processor(const struct sampled_process *process, struct sam
     count_waits_due(thread, sample);
     bool has_ours = processor >= 0 && processor == sched_getcpu();
     bool is_on = (has_frames && is_seen_to_go_on(process, thread)) || (has_ours && ran_just_now);
-    if (!is_on && !has_ours)
+    thread->doubt.may_have_slept = may_have_slept(thread, sample);
+    if (!is_on && (!has_ours || thread->doubt.may_have_slept))
         return IN_DOUBT;
     thread->waits_due -= is_on ? 0 : 1;
     return is_on ? ON_PROCESSOR : OFF_PROCESSOR;
 }
 
 /* If it has got no processor since, it had one if it has used it. If it has got one, the wait before is counted: if that is shorter
-   than it would have waited at the sample, it did not wait then. Otherwise it most likely waited, unless by far more of its samples
-   count as waiting already than are due. */
+   than it would have waited at the sample, or if it only waited for us, it did not wait then. Otherwise it most likely waited, unless by
+   far more of its samples count as waiting already than are due. */
 bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now)
 {
     const struct schedule *then = &thread->schedule;
     uint64_t waited_ns = rise(thread->doubt.off_since_ns, thread->doubt.taken.sample.time_ns);
+    if (thread->doubt.may_have_slept)
+        waited_ns = SHORT_WAIT_NS;
     bool is_same_turn = now->slices == then->slices;
     bool had_one = is_same_turn ? now->cpu_ns > then->cpu_ns : rise(then->run_delay_ns, now->run_delay_ns) < waited_ns;
     had_one = had_one || thread->waits_due <= -WAITS_AHEAD;

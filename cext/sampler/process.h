@@ -50,6 +50,7 @@ struct doubt {
     bool is_open;
     struct taken taken;
     uint64_t off_since_ns;
+    bool may_have_slept; /* before: then that is not known */
 };
 
 /* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
@@ -77,6 +78,8 @@ struct sampled_thread {
     struct thread_counters counters;
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
+    uint64_t turns_before; /* on a processor, at the sample before that */
+    bool has_waited;       /* then */
     struct moment last;
     struct switches switches;
     double waits_due;   /* samples still to be counted as waiting for a processor, less those that were counted too early (on_processor.c) */

@@ -80,8 +80,9 @@ static void keep_frame(struct reading_of_stack *reading, uint64_t address, const
     };
 }
 
-/* The frames from that at the address outward; false if one of them cannot be read. */
-static bool follow_frames(struct reading_of_stack *reading, uint64_t address, enum copy copy)
+/* The frames from that at the address outward; false if one of them cannot be read. A generator that was suspended meanwhile no
+   longer notes who resumed it: that was `root`, if it is the innermost; while others run, somebody runs them. */
+static bool follow_frames(struct reading_of_stack *reading, uint64_t address, uint64_t root, enum copy copy)
 {
     const struct interpreter_layout *layout = &reading->process->layout;
     char one[FRAME_BYTES_AT_MOST];
@@ -105,8 +106,8 @@ static bool follow_frames(struct reading_of_stack *reading, uint64_t address, en
         was_elsewhere = is_elsewhere;
         inner = address;
         address = around;
-        if (!address && frame_owner_of(layout, frame) == layout->frame_of_generator)
-            return false; /* it was suspended meanwhile: while it runs, somebody runs it */
+        if (!address && frame_owner_of(layout, frame) == layout->frame_of_generator && !(address = steps ? 0 : root))
+            return false;
     }
     return true;
 }
@@ -150,7 +151,7 @@ static bool read_sites(struct reading_of_stack *reading, unsigned first, unsigne
 /* If a generator around the innermost frame has ended since, it is as it was before. */
 static bool follow(struct reading_of_stack *reading, uint64_t address)
 {
-    return follow_frames(reading, address, COPY_AFTER) || follow_frames(reading, address, COPY_BEFORE);
+    return follow_frames(reading, address, 0, COPY_AFTER) || follow_frames(reading, address, 0, COPY_BEFORE);
 }
 
 static bool follow_what_ran(struct reading_of_stack *reading, struct innermost innermost)
@@ -158,7 +159,7 @@ static bool follow_what_ran(struct reading_of_stack *reading, struct innermost i
     const struct stack_memory *memory = &reading->memory;
     struct running_generators generators = generators_within(reading->process, memory, innermost);
     if (generators.are_unknown || generators.innermost) {
-        reading->is_mixed = generators.are_unknown || !follow_frames(reading, generators.innermost, generators.copy);
+        reading->is_mixed = generators.are_unknown || !follow_frames(reading, generators.innermost, generators.root, generators.copy);
         return !reading->is_mixed;
     }
     if (innermost.address || memory->is_late)
@@ -266,6 +267,13 @@ static void keep_addresses(const struct reading_of_stack *reading, const struct 
         last->address[last->count - 1] = reading->frames[reading->count - 1].address;
 }
 
+/* Whether a generator ran whose frame was not read in time, because the thread was elsewhere before. The next reading is in time. */
+static bool is_late_for_generator(const struct reading_of_stack *reading)
+{
+    const struct stack_memory *memory = &reading->memory;
+    return memory->is_late && memory->innermost_after && !is_in_chunk(reading, memory->innermost_after);
+}
+
 /* Frames that are of no code are not read again: by then a longer function would run more likely than the short one that it was. */
 struct found_stack stack_of(struct sampled_process *process, struct sampled_thread *thread)
 {
@@ -274,8 +282,13 @@ struct found_stack stack_of(struct sampled_process *process, struct sampled_thre
     bool is_read = false;
     reading.process = process;
     reading.is_mixed = false;
-    for (int tries = 0; !is_read && !reading.is_mixed && tries < TRIES; tries++)
+    for (int tries = 0; !is_read && !reading.is_mixed && tries < TRIES; tries++) {
         is_read = read_frames(&reading, thread);
+        if (tries == 0 && is_late_for_generator(&reading)) {
+            beside_keep(&thread->stack.beside, &reading.beside);
+            is_read = reading.is_mixed = false;
+        }
+    }
     found.torn = !is_read || !name_frames(&reading, &found.number);
     reading.beside.has_innermost = is_innermost_beside(&reading);
     beside_keep(&thread->stack.beside, &reading.beside);

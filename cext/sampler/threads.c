@@ -105,6 +105,7 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
+    thread->has_waited = !runs;
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
@@ -175,6 +176,7 @@ static void sample_what_waits(struct sampled_thread *thread, struct sample *samp
     sample->samples = 1;
     sample->run_delay_ns = times.run_delay_ns;
     thread->last = (struct moment){times.time_ns, sample->cpu_ns, times.run_delay_ns, 0};
+    thread->has_waited = true;
     thread->waited++;
 }
 
@@ -245,6 +247,7 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     }
     settle_doubt(process, thread, &schedule);
     bool has_waited = has_only_waited(thread, &schedule);
+    thread->turns_before = thread->schedule.slices;
     thread->schedule = schedule;
     choose_events(process, thread, &schedule, sample->cpu_ns);
     if (has_waited)
