@@ -12,6 +12,7 @@ from interpose.analysis.profile.profiled import profiled
 from interpose.analysis.profile.rows import with_code
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
+from interpose.reports.formats.units import margin_of_samples
 from tests.build import START_NS, Build, event
 from tests.schedules import KINDS, MS, READY, RECORDS, RUNS, WAITS, Schedule, put_thread
 
@@ -90,6 +91,21 @@ def test_margins_hold_the_truth_where_half_of_the_stacks_of_one_function_could_n
         within += [abs(found[name].code.cpu_ns - true[name]) <= found[name].code.margin_ns for name in true]
 
     assert sum(within) >= 0.95 * len(within)
+
+
+def test_after_a_gap_the_function_that_is_met_may_have_used_none_of_its_cpu_time(tmp_path):
+    """Of many short functions, the sampler always meets one."""
+    short = [("run", f"short{number % 40}", MS) for number in range(170)]
+    schedule = Schedule([("run", "long", 100 * MS), *short, ("run", "met", 20 * MS), ("run", "long", 130 * MS)])
+    lost = {f"short{number}": 1.0 for number in range(40)}
+    unseen = built(tmp_path / "t.1.er", schedule, lost=lost)
+
+    found = by_function(analysis_of(unseen))
+
+    assert found["met"].code.cpu_ns > 150 * MS
+    assert found["met"].code.margin_ns >= found["met"].code.cpu_ns - 1
+    assert margin_of_samples(found["met"].code.margin_ns, found["met"].code.cpu_ns) == "few samples"
+    assert found["long"].code.margin_ns < found["long"].code.cpu_ns
 
 
 def test_a_function_that_computes_for_a_millisecond_in_ten_has_as_much_as_one_that_always_computes(tmp_path):

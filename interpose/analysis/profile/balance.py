@@ -25,6 +25,7 @@ from interpose.analysis.profile.weights import Place, Weights
 from interpose.experiments.model.sampled import NOT_READ
 
 Group = TypeVar("Group", bound=Hashable)
+SAMPLES_AT_LEAST = 2.5  # of the same weight, to say anything
 
 
 @dataclass
@@ -97,10 +98,10 @@ class Spent:
 def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], unsampled: Group) -> dict[Group, Code]:
     """What each group of stacks took of what was `spent`; the part without samples belongs to the group `unsampled`."""
     found: dict[Group, Code] = defaultdict(Code)
-    ran = _grouped(weights.cpu_ns, group_of)
+    ran, squares = _grouped(weights.cpu_ns, group_of), _grouped(weights.squares, group_of)
     whole, effective = sum(ran.values()), weights.effective
     if not whole:  # the kernel had counted nothing yet, or no sample found the thread on a processor: all are alike
-        ran = _grouped(weights.ran or weights.ready, group_of)
+        ran = squares = _grouped(weights.ran or weights.ready, group_of)
         whole = effective = float(sum(ran.values()))
     for place, samples in weights.ran.items():
         found[group_of(place)].samples += samples
@@ -116,9 +117,19 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
             found[group_of(place)].samples += samples
     unread = _unread_share(weights)
     for group, weight in ran.items():
-        found[group].chance_ns = margin(weight / whole, effective) * spent.cpu_ns
+        found[group].chance_ns = _chance(weight, squares[group], whole, effective) * spent.cpu_ns
         found[group].unread_ns = unread * spent.cpu_ns
     return dict(found)
+
+
+def _chance(weight: float, squares: float, whole: float, effective: float) -> float:
+    """How far the share of a group may be off, 19 times of 20. Where its samples weigh more than others, it is as
+    uncertain as if all samples weighed as much. One or two samples say nothing: of many short functions, one is met."""
+    if not weight:
+        return margin(0.0, effective)
+    share = weight / whole
+    chance = margin(share, min(effective, weight * whole / squares))
+    return chance if weight * weight >= SAMPLES_AT_LEAST * squares else max(chance, share)
 
 
 def _unread_share(weights: Weights) -> float:

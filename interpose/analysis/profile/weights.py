@@ -44,20 +44,20 @@ PoolOf = Callable[[SampleRecord], Pool | None]
 @dataclass
 class Weights:
     """The samples of one pool by place: those that ran, those that waited, and those that were ready to run. `cpu_ns`
-    is the weight of those that ran or were ready, in nanoseconds of CPU time, and `squares` the sum of the squared
+    is the weight of those that ran or were ready, in nanoseconds of CPU time, and `squares` the sums of the squared
     weights of single samples. `recording` counts samples in the recorder as a call begins; they count as ready."""
 
     cpu_ns: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     ran: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     waited: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
     ready: dict[Place, int] = field(default_factory=lambda: defaultdict(int))
-    squares: float = 0.0
+    squares: dict[Place, float] = field(default_factory=lambda: defaultdict(float))
     recording: int = 0
 
     def add(self, place: Place, samples: int, cpu_ns: float) -> None:
         """Add the weight of samples of a thread that ran or was ready to."""
         self.cpu_ns[place] += cpu_ns
-        self.squares += cpu_ns * cpu_ns / samples
+        self.squares[place] += cpu_ns * cpu_ns / samples
 
     def add_scaled(self, other: Weights, factor: float, is_counted: bool) -> None:
         """Add another pool with its weights multiplied; or, with `is_counted`, if the kernel counted no CPU time, the
@@ -69,7 +69,9 @@ class Weights:
             for place, samples in given.items():
                 mine[place] += samples
         self.recording += other.recording
-        self.squares += (sum(other.ran.values()) if is_counted else other.squares) * factor**2
+        squares: Mapping[Place, float] = other.ran if is_counted else other.squares
+        for place, square in squares.items():
+            self.squares[place] += square * factor**2
 
     def count(self, state: int, place: Place, samples: int) -> None:
         """Add samples in a state."""
@@ -87,7 +89,8 @@ class Weights:
     def effective(self) -> float:
         """As many samples of the same weight would be as good."""
         whole = sum(self.cpu_ns.values())
-        return whole * whole / self.squares if self.squares else float(sum(self.ran.values()))
+        squares = sum(self.squares.values())
+        return whole * whole / squares if squares else float(sum(self.ran.values()))
 
 
 @dataclass

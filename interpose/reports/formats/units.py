@@ -78,8 +78,13 @@ def margin_percent(margin: float, whole: float) -> str:
 
 
 def margin_of_samples(margin_ns: float, cpu_ns: float) -> str:
-    """The same of sampled CPU time; where it may be off by more than itself, no figure says more."""
-    return margin_percent(margin_ns, cpu_ns) if margin_ns <= cpu_ns else "few samples"
+    """The same of sampled CPU time."""
+    return "few samples" if are_few_samples(margin_ns, cpu_ns) else margin_percent(margin_ns, cpu_ns)
+
+
+def are_few_samples(margin_ns: float, cpu_ns: float) -> bool:
+    """Whether sampled CPU time may be off by all of itself: then no figure says more."""
+    return 0 < margin_ns > cpu_ns - 1
 
 
 def _three_figures(number: float) -> str:

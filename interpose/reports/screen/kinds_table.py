@@ -15,7 +15,15 @@ from interpose.experiments.metadata.log import Log
 from interpose.kinds import CONTAINERS
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, layout_of, lines, shortened, wrapped
-from interpose.reports.formats.units import Scale, duration, margin_of_samples, margin_percent, percent, scale_for
+from interpose.reports.formats.units import (
+    Scale,
+    are_few_samples,
+    duration,
+    margin_of_samples,
+    margin_percent,
+    percent,
+    scale_for,
+)
 from interpose.reports.screen.screen import Screen, has_idle
 
 _FUNCTIONS = 3
@@ -100,7 +108,7 @@ def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int,
     if is_wide:
         margin = margin_of_samples(each.code.margin_ns, each.code.cpu_ns)
         told += f"  {percent(each.code.cpu_ns, whole_ns)} of CPU {margin}".rstrip()
-    mark = "~" if each.code.margin_ns > each.code.cpu_ns else ""
+    mark = "~" if are_few_samples(each.code.margin_ns, each.code.cpu_ns) else ""
     return [f"  {name}", "", "", mark + scale.show(each.code.cpu_ns), "", "", clean(told)]
 
 
