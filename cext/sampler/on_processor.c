@@ -7,7 +7,9 @@
 
 enum {
     WAITS_AHEAD = 5, /* samples that may count as waiting before the kernel has counted the wait */
+    KNOWN_AFTER = 4, /* samples */
     SHORT_WAIT_NS = 200000, /* such as for the sampler's own round */
+    TICK_NS = 4200000, /* most kernels count a thread's CPU time every 4 ms or more often, while it runs */
 };
 
 /* Of the samples of a thread, this share may count as waiting without being due: code that goes on is not always seen to. */
@@ -18,19 +20,18 @@ static uint64_t rise(uint64_t before, uint64_t now)
     return now > before ? now - before : 0;
 }
 
-/* The kernel reports how long the thread had a processor, and how long it waited for one, since the last sample. The same share of its
-   samples is due to be counted as waiting. If the kernel has counted neither yet, the sample is divided together with the next one. */
-static void count_waits_due(struct sampled_thread *thread, const struct sample *sample)
+/* The kernel reports how long the thread had a processor, and how long it waited for one, since it was asked last. The same share of the
+   samples since then is due to be counted as waiting. If it has counted neither yet, they are divided together with the next one. */
+static void count_waits_due(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns)
 {
-    double on_ns = (double)rise(thread->last.cpu_ns, sample->cpu_ns);
-    double off_ns = (double)rise(thread->last.run_delay_ns, sample->run_delay_ns);
-    thread->uncounted++;
+    double on_ns = (double)rise(thread->counted.cpu_ns, now->cpu_ns);
+    double off_ns = (double)rise(thread->counted.run_delay_ns, now->run_delay_ns);
     if (on_ns + off_ns > 0) {
         thread->waits_due += thread->uncounted * off_ns / (on_ns + off_ns);
         thread->uncounted = 0;
+        thread->counted = *now;
+        thread->counted_ns = now_ns;
     }
-    if (thread->waits_due < 0)
-        thread->waits_due += TOO_MANY;
 }
 
 /* Whether its code goes on, on a processor that it had before we looked. */
@@ -55,7 +56,10 @@ static bool may_have_slept(const struct sampled_thread *thread, const struct sam
 enum on_processor on_processor(const struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample,
                                bool ran_just_now, bool has_frames, int processor)
 {
-    count_waits_due(thread, sample);
+    count_waits_due(thread, &thread->schedule, sample->time_ns);
+    thread->uncounted++;
+    if (thread->waits_due < 0)
+        thread->waits_due += TOO_MANY;
     bool has_ours = processor >= 0 && processor == sched_getcpu();
     bool is_on = (has_frames && is_seen_to_go_on(process, thread)) || (has_ours && ran_just_now);
     thread->doubt.may_have_slept = may_have_slept(thread, sample);
@@ -65,18 +69,36 @@ enum on_processor on_processor(const struct sampled_process *process, struct sam
     return is_on ? ON_PROCESSOR : OFF_PROCESSOR;
 }
 
-/* If it has got no processor since, it had one if it has used it. If it has got one, the wait before is counted: if that is shorter
-   than it would have waited at the sample, or if it only waited for us, it did not wait then. Otherwise it most likely waited, unless by
-   far more of its samples count as waiting already than are due. */
-bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now)
+/* What is known of threads that were in doubt in this stack. Another with the same place in the table is forgotten. */
+static struct unmoved *unmoved_of(struct doubt *doubt, uint32_t stack)
+{
+    struct unmoved *known = &doubt->unmoved[stack % UNMOVED_AT_MOST];
+    if (known->stack != stack)
+        *known = (struct unmoved){.stack = stack};
+    return known;
+}
+
+/* Whether the thread surely had a processor: it has used it, without having got one since; or it has got one since, after a wait that was
+   shorter than it would have waited at the sample, or that was only for us. */
+static bool surely_ran(const struct doubt *doubt, const struct schedule *then, const struct schedule *now)
+{
+    uint64_t waited_ns = doubt->may_have_slept ? SHORT_WAIT_NS : rise(doubt->off_since_ns, doubt->taken.sample.time_ns);
+    if (now->slices == then->slices)
+        return now->cpu_ns > then->cpu_ns;
+    return rise(then->run_delay_ns, now->run_delay_ns) < waited_ns;
+}
+
+/* If nothing says for sure that it ran, it most likely waited: surely, if the kernel has counted nothing for a tick. But if its code is
+   known to work in registers, it ran if by far more of its samples count as waiting already than are due. */
+bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns)
 {
     const struct schedule *then = &thread->schedule;
-    uint64_t waited_ns = rise(thread->doubt.off_since_ns, thread->doubt.taken.sample.time_ns);
-    if (thread->doubt.may_have_slept)
-        waited_ns = SHORT_WAIT_NS;
-    bool is_same_turn = now->slices == then->slices;
-    bool had_one = is_same_turn ? now->cpu_ns > then->cpu_ns : rise(then->run_delay_ns, now->run_delay_ns) < waited_ns;
-    had_one = had_one || thread->waits_due <= -WAITS_AHEAD;
-    thread->waits_due -= had_one ? 0 : 1;
-    return had_one;
+    struct unmoved *unmoved = unmoved_of(&thread->doubt, thread->doubt.taken.sample.stack);
+    bool is_same_turn = now->slices == then->slices, ran = surely_ran(&thread->doubt, then, now);
+    count_waits_due(thread, now, now_ns);
+    bool waits = is_same_turn && !ran && now_ns > thread->counted_ns + TICK_NS;
+    unmoved->ran += ran && is_same_turn ? 1 : waits ? -1 : 0;
+    ran = ran || (!waits && unmoved->ran >= KNOWN_AFTER && thread->waits_due <= -WAITS_AHEAD);
+    thread->waits_due -= ran ? 0 : 1;
+    return ran;
 }

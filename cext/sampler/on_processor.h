@@ -12,4 +12,4 @@ enum on_processor on_processor(const struct sampled_process *process, struct sam
                                bool ran_just_now, bool has_frames, int processor);
 
 /* Whether it had one at the sample that is in doubt, by the kernel's figures now; those of that sample are in the thread. */
-bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now);
+bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns);

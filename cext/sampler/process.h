@@ -46,7 +46,13 @@ struct asked {
 };
 
 /* A sample of which it is not known whether its thread had a processor, and since when it had none if it had none. */
+enum { UNMOVED_AT_MOST = 16 };
+struct unmoved {
+    uint32_t stack;
+    int ran; /* how much more often a thread in it surely ran than surely waited, while nothing was seen to change */
+};
 struct doubt {
+    struct unmoved unmoved[UNMOVED_AT_MOST];
     bool is_open;
     struct taken taken;
     uint64_t off_since_ns;
@@ -83,7 +89,9 @@ struct sampled_thread {
     struct moment last;
     struct switches switches;
     double waits_due;   /* samples still to be counted as waiting for a processor, less those that were counted too early (on_processor.c) */
-    unsigned uncounted; /* samples since the kernel counted anything */
+    unsigned uncounted; /* samples since the kernel counted anything, and what it had counted then */
+    struct schedule counted;
+    uint64_t counted_ns; /* and when that was seen */
     struct waiting waiting;
     uint32_t waited, rests; /* samples in a row in which it only waited; rounds in which it is skipped */
     bool is_seen, has_frame; /* listed just now; and it ran Python code */

@@ -205,7 +205,7 @@ static void settle_doubt(struct sampled_process *process, struct sampled_thread 
     if (!thread->doubt.is_open)
         return;
     thread->doubt.is_open = false;
-    thread->doubt.taken.sample.state = on_processor_settle(thread, now) ? SAMPLE_RUNS : SAMPLE_READY;
+    thread->doubt.taken.sample.state = on_processor_settle(thread, now, now_ns()) ? SAMPLE_RUNS : SAMPLE_READY;
     keep_sample(process, thread, &thread->doubt.taken);
 }
 

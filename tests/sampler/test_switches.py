@@ -1,16 +1,11 @@
 """Perf events cost a thread time at each switch: one that often gets a processor has none, and right shares."""
 
-import subprocess
-import sys
-from collections import Counter
 
 import pytest
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.profiled import profiled
-from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.sampled import READY, RUNS, Sampled
-from tests.kernel_counters import WITHOUT_PERF_EVENTS, can_count
+from tests.kernel_counters import can_count
 from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import chosen, shares_of
 
@@ -74,11 +69,6 @@ while time.monotonic() < until_s:
 print(json.dumps(perf_events()))
 """
 
-COMPUTING = """
-total = 0
-for i in range(30_000_000): total += i
-"""
-
 
 @pytest.mark.long
 @pytest.mark.alone
@@ -106,19 +96,3 @@ def test_a_thread_that_seldom_gets_a_processor_keeps_its_perf_events_at_a_low_ra
 
     assert events > 0
 
-
-@pytest.mark.long
-@pytest.mark.alone
-def test_without_perf_events_a_thread_that_computes_is_not_reported_as_waiting_for_a_processor(work, own_environment):
-    (work / "app.py").write_text(COMPUTING)
-    words = [sys.executable, "-c", WITHOUT_PERF_EVENTS, "run", "--profile", "1000", "app.py"]
-
-    done = subprocess.run(words, cwd=work, env=own_environment, capture_output=True, text=True)
-
-    assert (done.returncode, done.stderr) == (0, "")
-    samples = list(Sampled(Experiment(str(work / "test.1.er")).founder).samples())
-    states = Counter()
-    for each in samples:
-        states[each.state] += each.samples
-    waited_ns, used_ns = samples[-1].run_delay_ns, samples[-1].cpu_ns
-    assert states[READY] / (states[READY] + states[RUNS]) < waited_ns / (waited_ns + used_ns) + 0.1
