@@ -13,7 +13,7 @@ import pytest
 
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.sampled import Sampled
+from interpose.experiments.model.sampled import RUNS, Sampled
 
 pytestmark = [pytest.mark.truth, pytest.mark.slow, pytest.mark.alone]
 
@@ -25,9 +25,11 @@ BY_EACH_NUMBER = ("sorted", "map", "reduce", "sum", "loop")
 
 
 def samples_by_function(process, below: str) -> Counter[str]:
-    """Samples below the function `below`, by innermost function without its class; "" counts the unreadable ones."""
+    """Samples below the function `below` on a processor, by innermost function without its class; "" are unreadable."""
     sampled, found = Sampled(process), Counter[str]()
     for each in sampled.samples():
+        if each.state != RUNS:
+            continue
         functions = [site.function for site in sampled.frames(each.stack) if site.own]
         if not functions or below in functions:
             found[functions[0].rpartition(".")[2] if functions else ""] += each.samples
@@ -61,3 +63,16 @@ def test_tiny_calls_have_their_share(tmp_path, own_environment, way):
     print(way, f"{truth['least']:.1%} <= {share:.1%} <= {truth['most']:.1%}, not readable {unreadable:.1%}")
     assert truth["least"] - 0.10 <= share <= truth["most"] + 0.10
     assert unreadable <= 0.06
+
+
+def test_a_generator_has_its_share_in_a_thread_that_sleeps_between(tmp_path, own_environment):
+    """The thread is elsewhere when it is sampled before: what its generator needs is not read in time at first."""
+    run = [sys.executable, "-m", "interpose", "run", "--profile", "400", str(TINY_CALLS), "1", "sum", "0.0005"]
+    done = subprocess.run(run, cwd=tmp_path, env=own_environment, capture_output=True, text=True, check=True)
+
+    truth = json.loads(done.stdout)
+    found = samples_by_function(Experiment(names.newest(str(tmp_path))).founder, "repeat")
+    share, unreadable = found["each_work"] / (found["each_work"] + found["total_of"]), found[""] / found.total()
+    print(f"{truth['least']:.1%} <= {share:.1%} <= {truth['most']:.1%}, not readable {unreadable:.1%}", found)
+    assert truth["least"] - 0.15 <= share <= truth["most"] + 0.1
+    assert unreadable <= 0.1

@@ -1,6 +1,7 @@
 """Call a tiny function, or resume a generator, for each of a thousand numbers; print its share of CPU time.
 
-Usage: tiny_calls.py SECONDS WAY. Where such a call begins and ends is a matter of opinion, so the share has two bounds.
+Usage: tiny_calls.py SECONDS WAY [PAUSE]. It sleeps PAUSE seconds after each thousand.
+Where such a call begins and ends is a matter of opinion, so the share has two bounds.
 The lower bound counts only the work: the time saved by a function that does nothing instead.
 The upper bound also counts the call: the time saved if C code does the work instead.
 """
@@ -86,22 +87,27 @@ def cpu_s(call):
     return time.thread_time() - began
 
 
-def repeat(call, seconds):
+def repeat(call, seconds, pause_s):
     """Repeat the call for so many seconds of CPU time."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
-        cpu_s(call)
+        if pause_s:
+            call()
+            time.sleep(pause_s)
+        else:
+            cpu_s(call)
 
 
 def main():
     seconds, (call, *functions) = float(sys.argv[1]), WAYS[sys.argv[2]]
+    pause_s = float(sys.argv[3]) if sys.argv[3:] else 0.0
     ways = [partial(call, function) for function in functions]
     for way in ways * 20:  # specialised from then on
         cpu_s(way)
     took_s = [0.0, 0.0, 0.0]
     for _ in range(20):
         took_s = [before_s + cpu_s(way) for before_s, way in zip(took_s, ways, strict=True)]
-        repeat(ways[0], seconds / 20)
+        repeat(ways[0], seconds / 20, pause_s)
     works_s, does_nothing_s, without_s = took_s
     print(json.dumps({"least": 1 - does_nothing_s / works_s, "most": 1 - without_s / works_s}))
 
