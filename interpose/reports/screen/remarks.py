@@ -315,23 +315,24 @@ def _waits_for_work(calls: list[tuple[ProcessAccount, InProgress]]) -> bool:
 def _open_calls(screen: Screen, calls: list[tuple[ProcessAccount, InProgress]]) -> str:
     """Calls in progress that are alike, and the time of the longest."""
     account, longest = min(calls, key=lambda each: each[1].call.start_ns)
-    several, most = (f"{len(calls):,} x ", " at most") if len(calls) > 1 else ("", "")
+    several, lasted = (f"{len(calls):,} x ", ", the longest") if len(calls) > 1 else ("", " for")
     site = account.process.own_line(longest.call.stack)
     where = f" at {Places([site.file], screen.log.cwd, screen.shown).line(site)}" if site else ""
     name = account.process.intrinsic(longest.call.intrinsic).name
-    return clean(f"in progress  {several}{name}{where}{most}{_how_long(account, longest)}")
+    time, when = _how_long(account, longest)
+    return clean(f"in progress  {several}{name}{where}{f'{lasted} {time}' if time else ''} {when}")
 
 
-def _how_long(account: ProcessAccount, found: InProgress) -> str:
-    """How long a call was in progress; at least so long, if nobody saw the process end."""
+def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
+    """How long a call was in progress, and until when; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
-        return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
+        return duration(max(_now_ns() - found.call.start_ns, 0)), "so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
     when = _WHEN.get(account.ending.state)
     if not known_ns:
-        return f" {when or 'when last seen'}"
-    least = " or more" if when and account.ending.end_ns is None else ""
-    return f" for {duration(known_ns)}{least} {when or 'until last seen'}"
+        return "", when or "when last seen"
+    least = " or more" if when and account.estimated else ""
+    return f"{duration(known_ns)}{least}", when or "until last seen"
 
 
 def _now_ns() -> int:
