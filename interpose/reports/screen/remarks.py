@@ -17,7 +17,7 @@ from interpose.analysis.recording.left_out import kinds_left_out, left_out
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.analysis.time.run_queue import Unseen
-from interpose.analysis.transactions.estimate import ALL
+from interpose.analysis.transactions.estimate import ALL, Margin, Population
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
 from interpose.experiments.model.stacks import Site
@@ -127,14 +127,21 @@ def chosen(screen: Screen) -> Iterator[str]:
     else:
         calls = sum(row.sums.calls for row in screen.profile.rows)
         margin = found.margins.get(ALL)
-        known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
-        told = f"{known} of the calls (95 %)" if known else "the margin of error is unknown"
-        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {told}"
+        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {_margin_in_words(margin, calls, of)}"
     left, started = found.started
     if left:
         yield f" {left:,} of {started:,} processes started in transactions were not sampled, and are not estimated"
     if screen.survey and screen.survey.awaited:
         yield " findings about event loops use only what was recorded; they are not estimated"
+
+
+def _margin_in_words(margin: Margin | None, calls: int, of: Population) -> str:
+    """How far the number of calls may be off; what does not differ among those kept gives no margin."""
+    if margin is None:
+        return "the margin of error is unknown"
+    if known := margin_percent(margin.calls, calls):
+        return f"{known} of the calls (95 %)"
+    return "each of those kept made as many calls" if of.kept < of.seen else "all were kept"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
