@@ -36,6 +36,7 @@ _LIBRARIES = 3
 _ELSEWHERE = "code, or in the surrounding call"  # where the time of calls without events is
 _LOWERED = 3
 _FILTERS = 3
+_START_AND_END_NS = 100_000  # of a Python thread, at most, before it is recorded and after: 30 to 80 us here
 _WHEN = {
     "exit": "when it ended",
     "killed": "when killed",
@@ -164,12 +165,24 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
     """A line if processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
-        functions = screen.profiled.unseen_threads()
-        named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
-        told = f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
-        stopped = any(recording_stopped(each.process) is not None for each in screen.analysis.accounts)
-        whose, why = ("threads not recorded", "recording stopped") if stopped else ("native threads", "docs/limits.md")
-        yield clean(f" CPU of {whose}  {duration(unseen_ns)}  not in the table ({why}){told}")
+        yield clean(f" CPU of {_not_seen(screen, unseen_ns)}")
+
+
+def _not_seen(screen: Screen, unseen_ns: int) -> str:
+    """Which threads used it, and why it is in no row."""
+    accounts, time = screen.analysis.accounts, f"{duration(unseen_ns)}  not in the table"
+    begun = sum(max(len(each.process.threads) - 1, 0) for each in accounts)
+    if any(recording_stopped(each.process) is not None for each in accounts):
+        return f"threads not recorded  {time} (recording stopped){_functions_not_seen(screen)}"
+    if unseen_ns <= begun * _START_AND_END_NS:
+        return f"the start and end of {count(begun, 'thread')}  {time} (docs/limits.md)"
+    return f"native threads  {time} (docs/limits.md){_functions_not_seen(screen)}"
+
+
+def _functions_not_seen(screen: Screen) -> str:
+    functions = screen.profiled.unseen_threads()
+    named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
+    return f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:
