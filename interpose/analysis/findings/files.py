@@ -61,7 +61,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
             calls, wall_ns = total_of(rows)
             units = processes_of(rows)
             bound_ns = spared_ns(wall_ns, calls, units)
-            named = {"about": detail, "intrinsic": intrinsic, "site": site}
+            named: dict[str, Any] = {"about": detail, "intrinsic": intrinsic, "site": site}
             yield found("repeated work", rows, bound_ns, units=units, unit="process", floor=floor, **named)
 
 
@@ -77,7 +77,7 @@ def _files_again(survey: Survey) -> Iterator[Finding]:
             _, wall_ns = total_of(told)
             bound_ns = spared_ns(wall_ns, max(times), units)
             floor = Floor(REPEATED_AT_LEAST, 2, counted=max(times), changes=changes)
-            named = {"about": detail, **_most_asked(rows)}
+            named: dict[str, Any] = {"about": detail, **_most_asked(rows)}
             yield found("repeated work", told, bound_ns, units=units, unit="process", floor=floor, **named)
 
 
