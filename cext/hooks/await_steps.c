@@ -48,7 +48,9 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
     if (is_number_of(await->intrinsic, KIND_db))
-        await_answer(await);
+        await_answer(await, KIND_db);
+    else if (is_number_of(await->intrinsic, KIND_process))
+        await_answer(await, KIND_process);
     if (UNLIKELY(await->scope && !index))
         await_joins(await, thread);
     if (UNLIKELY(await->has_context))

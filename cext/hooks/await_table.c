@@ -19,10 +19,10 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
-/* By the number of the thread: how many answers of databases are awaited, and how many loops it has closed. Answers that a
-   closed loop awaited never come. Threads with the same index share it. */
+/* By the number of the thread: how many answers of databases and ends of children are awaited, and how many loops it has closed.
+   What a closed loop awaited never comes. Threads with the same index share it. */
 static struct answers {
-    uint32_t awaited, closed;
+    uint32_t awaited[KIND_COUNT], closed;
 } answers_of_threads[256];
 
 static struct answers *answers_of(uint32_t thread)
@@ -30,18 +30,19 @@ static struct answers *answers_of(uint32_t thread)
     return &answers_of_threads[thread % (sizeof answers_of_threads / sizeof *answers_of_threads)];
 }
 
-void await_answer(struct await *await)
+void await_answer(struct await *await, enum kind kind)
 {
     struct answers *answers = answers_of(await->thread);
     await->answer_by = 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&answers->awaited, 1, __ATOMIC_RELAXED);
+    await->answer_of = (uint8_t)kind;
+    __atomic_add_fetch(&answers->awaited[kind], 1, __ATOMIC_RELAXED);
 }
 
 void await_answered(struct await *await)
 {
     struct answers *answers = answers_of(await->thread);
     if (await->answer_by == 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED))
-        __atomic_sub_fetch(&answers->awaited, 1, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&answers->awaited[await->answer_of], 1, __ATOMIC_RELAXED);
     await->answer_by = 0;
 }
 
@@ -49,12 +50,13 @@ void answers_forget(uint32_t thread)
 {
     struct answers *answers = answers_of(thread);
     __atomic_add_fetch(&answers->closed, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&answers->awaited, 0, __ATOMIC_RELAXED);
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        __atomic_store_n(&answers->awaited[kind], 0, __ATOMIC_RELAXED);
 }
 
-bool answer_is_awaited(uint32_t thread)
+bool answer_is_awaited(uint32_t thread, enum kind kind)
 {
-    return __atomic_load_n(&answers_of(thread)->awaited, __ATOMIC_RELAXED);
+    return __atomic_load_n(&answers_of(thread)->awaited[kind], __ATOMIC_RELAXED);
 }
 
 static size_t place_of_await(const PyObject *awaited)

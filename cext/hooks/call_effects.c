@@ -95,6 +95,14 @@ static void forget_made(PyObject *made)
         descriptor_forget(descriptor_of(PyTuple_GET_ITEM(made, index)));
 }
 
+/* Of os.pipe: its two ends. */
+static void made(PyObject *result)
+{
+    forget_made(result);
+    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 2)
+        descriptors_are_ends(descriptor_of(PyTuple_GET_ITEM(result, 0)), descriptor_of(PyTuple_GET_ITEM(result, 1)));
+}
+
 /* For an object with a path: KIND_COUNT for a device, which may be a terminal, and for a path that does not
    exist. */
 static enum kind kind_of_opened(int number)
@@ -146,7 +154,7 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         opened(call, result);
         break;
     case EFFECT_make:
-        forget_made(result);
+        made(result);
         break;
     case EFFECT_socket:
         if (!argument_of(call, 3) || argument_of(call, 3) == Py_None)

@@ -80,14 +80,18 @@ static enum kind kind_of_result(const struct call *call)
 
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
 {
-    return answer_is_awaited(thread->number) ? KIND_net : kind_of_watched(watcher, is_sure);
+    if (answer_is_awaited(thread->number, KIND_db))
+        return KIND_net;
+    if (answer_is_awaited(thread->number, KIND_process))
+        return awaits_others(watcher, is_sure) ? KIND_net : KIND_process;
+    return kind_of_watched(watcher, is_sure);
 }
 
 uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher)
 {
     uint32_t as_answer = slot->intrinsic + slot->kinds[KIND_net];
     bool is_for_requests = span->intrinsic == as_answer && was_worked_for(span) && !is_serving(span->thread) &&
-                           !answer_is_awaited(span->thread->number) && !awaits_others(watcher, false);
+                           !answer_is_awaited(span->thread->number, KIND_db) && !awaits_others(watcher, false);
     return is_for_requests ? slot->intrinsic + slot->kinds[KIND_idle] : span->intrinsic;
 }
 

@@ -146,6 +146,8 @@ static void learn(struct descriptor *known, int number)
         known->kind = KIND_screen;
     known->name = number <= STDERR_FILENO ? intern_literal(streams[number]) : there ? intern_link(number) : 0;
     known->known = there;
+    if (known->kind == KIND_file && known->name == intern_literal("<pidfd>"))
+        known->kind = KIND_process, known->role = ROLE_PROCESS;
 }
 
 void first_use(struct descriptor *known, int number)
@@ -224,6 +226,30 @@ void descriptors_inherited(void)
     own_end(thread, begin);
     if (directory)
         closedir(directory);
+}
+
+static void set_other_end(int number, int other)
+{
+    __atomic_store_n(&descriptors[number].other_end, (uint32_t)other + 1, __ATOMIC_RELAXED);
+    reach(number);
+}
+
+void descriptors_are_ends(int one, int other)
+{
+    if (one < 0 || other < 0 || one >= DESCRIPTORS_KNOWN || other >= DESCRIPTORS_KNOWN)
+        return;
+    set_other_end(one, other);
+    set_other_end(other, one);
+}
+
+bool is_of_child(int number, struct descriptor known)
+{
+    if (known.role == ROLE_PROCESS)
+        return true;
+    if (known.kind != KIND_process || !known.other_end)
+        return false;
+    uint32_t end_of_other = __atomic_load_n(&descriptors[known.other_end - 1].other_end, __ATOMIC_RELAXED);
+    return end_of_other != (uint32_t)number + 1;
 }
 
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes)

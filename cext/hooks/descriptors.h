@@ -14,7 +14,8 @@
 enum { DESCRIPTORS_KNOWN = 8192 };
 
 /* `inherited`: a pipe that the process has had from its start or its fork, so its other end is another's. */
-enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED };
+/* `process`: it becomes readable when a process ends (pidfd_open(2)). */
+enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED, ROLE_PROCESS };
 /* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
@@ -27,6 +28,7 @@ struct descriptor {
     uint8_t role, last;
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
+    uint32_t other_end;          /* of a pipe that was made here: the number of its other end, plus one */
 };
 
 typedef uint64_t __attribute__((may_alias)) descriptor_word;
@@ -59,6 +61,7 @@ static inline struct descriptor descriptor_now(const struct descriptor *known)
     for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
         now.watchers[watcher] = __atomic_load_n(&known->watchers[watcher], __ATOMIC_RELAXED);
     now.answers = __atomic_load_n(&known->answers, __ATOMIC_RELAXED);
+    now.other_end = __atomic_load_n(&known->other_end, __ATOMIC_RELAXED);
     return now;
 }
 
@@ -67,6 +70,7 @@ static inline void descriptor_put(struct descriptor *place, const struct descrip
     for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
         __atomic_store_n(&place->watchers[watcher], known->watchers[watcher], __ATOMIC_RELAXED);
     __atomic_store_n(&place->answers, known->answers, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->other_end, known->other_end, __ATOMIC_RELAXED);
     __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
 }
 
@@ -87,3 +91,9 @@ VISIBLE void descriptors_inherited(void);
 
 /* Its type is known without asking the kernel. */
 void descriptor_set(int number, struct descriptor known);
+
+/* The two ends of a pipe that the program has made; the kernel is asked for the rest at their first use. */
+void descriptors_are_ends(int one, int other);
+
+/* Is it the descriptor of a process, or a pipe that has its other end only in other processes by now? */
+bool is_of_child(int number, struct descriptor known);

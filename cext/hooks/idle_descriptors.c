@@ -1,6 +1,7 @@
 #include "hooks/idle_descriptors.h"
 
 #include <fcntl.h>
+#include <string.h>
 
 #include "cpython/side_lock.h"
 #include "hooks/object_descriptor.h"
@@ -113,11 +114,6 @@ void unwatch_all(const PyObject *object)
     side_end(SIDE_WATCHERS);
 }
 
-static bool is_busy(struct descriptor known)
-{
-    return known.known && !is_idle(known);
-}
-
 static bool is_open(int number)
 {
     bool is_there = fcntl(number, F_GETFD) >= 0;
@@ -126,26 +122,54 @@ static bool is_open(int number)
     return is_there;
 }
 
-static bool any_is_busy(uint32_t watcher, bool is_sure, bool with_requests)
+/* What is waited for, as far as descriptors were looked at. */
+struct awaited {
+    bool request; /* a server's own answer */
+    bool answer;  /* somebody else's */
+    bool child;
+    bool other; /* who may send at any time: a client, a server, the user */
+};
+
+static void add_awaited(struct awaited *awaited, int number, struct descriptor known)
 {
-    for (int number = 0, end = end_of_watched(); number < end; number++) {
+    bool is_busy = !is_idle(known);
+    awaited->request |= is_busy && known.role == ROLE_CONNECTION;
+    awaited->answer |= is_busy && known.role != ROLE_CONNECTION;
+    awaited->child |= is_of_child(number, known);
+    awaited->other |= known.kind == KIND_screen || (known.kind == KIND_net && known.role != ROLE_NONE);
+}
+
+/* A server has children that live as long as itself: who waits for others, too, waits for work. */
+static enum kind kind_of_awaited(struct awaited awaited)
+{
+    if (awaited.request || awaited.answer)
+        return KIND_net;
+    return awaited.child && !awaited.other ? KIND_process : KIND_idle;
+}
+
+static struct awaited awaited_by(uint32_t watcher, bool is_sure)
+{
+    struct awaited awaited = {0};
+    for (int number = 0, end = end_of_watched(); number < end && !awaited.answer; number++) {
         struct descriptor now = descriptor_now(&descriptors[number]);
-        bool may_be_busy = is_watched_by(&descriptors[number], watcher) && is_busy(now);
-        bool counts = with_requests || now.role != ROLE_CONNECTION;
-        if (may_be_busy && counts && (!is_sure || is_open(number)))
-            return true;
+        struct awaited more = awaited;
+        if (!is_watched_by(&descriptors[number], watcher) || !now.known)
+            continue;
+        add_awaited(&more, number, now);
+        if (memcmp(&more, &awaited, sizeof more) && (!is_sure || is_open(number)))
+            awaited = more;
     }
-    return false;
+    return awaited;
 }
 
 enum kind kind_of_watched(uint32_t watcher, bool is_sure)
 {
-    return any_is_busy(watcher, is_sure, true) ? KIND_net : KIND_idle;
+    return kind_of_awaited(awaited_by(watcher, is_sure));
 }
 
 bool awaits_others(uint32_t watcher, bool is_sure)
 {
-    return any_is_busy(watcher, is_sure, false);
+    return awaited_by(watcher, is_sure).answer;
 }
 
 /* A list of what a list, a tuple, a set or a dictionary holds; NULL for what only the program can iterate over. */
@@ -163,24 +187,29 @@ static PyObject *selected_list(PyObject *selected)
     return list;
 }
 
-static bool all_idle(PyObject *list)
+/* What is unknown may be somebody's answer. */
+static void add_selected(struct awaited *awaited, PyObject *list)
 {
-    for (Py_ssize_t index = 0; index < PySequence_Fast_GET_SIZE(list); index++) {
-        const struct descriptor *known = descriptor_known(descriptor_of_waited(PySequence_Fast_GET_ITEM(list, index)));
-        if (!known || !is_idle(descriptor_now(known)))
-            return false;
+    awaited->answer |= !list;
+    for (Py_ssize_t index = 0; !awaited->answer && index < PySequence_Fast_GET_SIZE(list); index++) {
+        int number = descriptor_of_waited(PySequence_Fast_GET_ITEM(list, index));
+        const struct descriptor *known = descriptor_known(number);
+        if (known)
+            add_awaited(awaited, number, descriptor_now(known));
+        else
+            awaited->answer = true;
     }
-    return true;
 }
 
 enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count)
 {
-    bool any = false, idle = true;
+    bool any = false;
+    struct awaited awaited = {0};
     for (Py_ssize_t each = 0; each < count && each < 3; each++) {
         PyObject *list = selected_list(lists[each]);
         any = any || !list || PySequence_Fast_GET_SIZE(list);
-        idle = idle && list && all_idle(list);
+        add_selected(&awaited, list);
         Py_XDECREF(list);
     }
-    return !any ? KIND_sleep : idle ? KIND_idle : KIND_net;
+    return any ? kind_of_awaited(awaited) : KIND_sleep;
 }

@@ -32,7 +32,8 @@ void unwatch(struct descriptor *known, uint32_t watcher);
 /* The watcher is gone, or a new one has taken its place. */
 void unwatch_all(const PyObject *object);
 
-/* With `is_sure`, a descriptor that may have been closed unseen is looked at before it counts. */
+/* net: an answer is due; process: only children are waited for; else idle. With `is_sure`, a descriptor that may have been closed
+   unseen is looked at before it counts. */
 enum kind kind_of_watched(uint32_t watcher, bool is_sure);
 
 /* The same without the requests that a server has received and not answered: is an answer of others waited for? */

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.statements import with_statements_in_any
 from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
 from interpose.exports import parquet
@@ -21,7 +22,7 @@ VIEWS = {
     " sum(wall_ns - inner_wall_ns) as self_wall_ns, sum(cpu_ns) as cpu_ns, max(wall_ns) as longest_ns"
     " from calls group by all",
     "statements": "select experiment, intrinsic, detail, count(*) as calls, sum(wall_ns) as wall_ns, max(wall_ns) as"
-    " longest_ns from calls where kind = 'db' and detail <> '' group by all",
+    " longest_ns from calls where kind = 'db' and detail <> '' and intrinsic in ({with_statements}) group by all",
     "errors": "select experiment, intrinsic, error, file, line, function, count(*) as calls, sum(wall_ns) as wall_ns"
     " from calls where error <> '' group by all",
     "slowest": "select experiment, process, thread_name, intrinsic, detail, file, line, wall_ns, cpu_ns from calls"
@@ -42,8 +43,10 @@ class Database:
         for name in names:
             parts = [_part(each, os.path.join(path, name)) for each, path in zip(experiments, written, strict=True)]
             self._view(name.removesuffix(".parquet"), " union all by name ".join(parts))
+        found = with_statements_in_any(process for each in experiments for process in each.processes)
+        names_in_sql = ", ".join(map(_quoted, sorted(found))) or "null"
         for name, query in VIEWS.items():
-            self._view(name, query)
+            self._view(name, query.replace("{with_statements}", names_in_sql))
 
     def _view(self, name: str, query: str) -> None:
         self._connection.execute(f"create view {name} as {query}")

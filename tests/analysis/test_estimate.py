@@ -297,6 +297,23 @@ def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_s
         assert "sampled, one" in line, command
 
 
+def test_where_all_kept_transactions_are_alike_no_margin_is_called_exact(traced, interpose):
+    alike = """
+        import os
+        from interpose import transaction
+        for _ in range(200):
+            with transaction("alike"):
+                os.stat("/")
+    """
+    done = traced(alike, INTERPOSE_SEED="1", **ONE_IN_FIVE)
+    population = profile(Analysis(done.experiment), "kind").estimate.population
+    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
+
+    assert 0 < population.kept < population.seen == 200
+    assert f"are estimated: x {200 / population.kept:.4g}, each of those kept made as many calls\n" in screen
+    assert "exact" not in screen
+
+
 def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose):
     done = traced(ORDERS, INTERPOSE_SEED="1", INTERPOSE_CONSOLIDATE="1", **ONE_IN_FIVE)
     interpose("consolidate", done.path)

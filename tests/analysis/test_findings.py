@@ -1,13 +1,14 @@
 """Findings: what each rule tells, and what it must not tell."""
 
 import pytest
-from shops import BY_NUMBER, MS, Shop
+from shops import BY_NUMBER, MS, SHOP, Shop
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.findings.engine import findings, found_in
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND
 
 pytestmark = pytest.mark.any_python
@@ -159,7 +160,39 @@ def test_a_file_that_is_read_again_and_again_could_be_kept(shop):
         shop.call("os.open", "file", "/etc/shop.ini")
         shop.call("os.read", "file", "/etc/shop.ini", bytes=4000)
 
-    assert shop.found() == [("repeated work", 40, 40 * MS, 38 * MS)]
+    assert shop.found() == [("repeated work", 20, 40 * MS, 38 * MS)]
+
+
+def test_a_file_that_is_opened_again_is_told_by_who_opens_it_with_the_calls_on_it(shop):
+    for _ in range(20):
+        shop.call("io.open", "file", "/etc/shop.ini")
+        shop.call("io.FileIO.read", "file", "/etc/shop.ini", line=89, times=2, bytes=4000)
+    (one,) = [each for each in found_in(shop.survey()) if each.rule == "repeated work"]
+    row = findings_table([one], SECOND, "/").values(one)
+
+    assert Sentences([one], "/home/u/shop", SECOND).of(one) == (
+        'io.open was called 20 times for "/etc/shop.ini" from orders.py:88 line_88, with 40 more calls on it'
+        " (60.0 ms of 1.00 s)."
+    )
+    assert (row["calls"], row["intrinsic"], row["site"], row["wall_ns"]) == (20, "io.open", f"{SHOP}:88", 60 * MS)
+
+
+def test_what_is_requested_again_from_several_lines_has_the_calls_and_the_time_of_each(shop):
+    shop.call("httpx.Client.send", "net", "GET https://rates.example/today", times=30)
+    shop.call("requests.Session.send", "net", "GET https://rates.example/today", line=90, times=9, each_ns=4 * MS)
+    told = [each for each in found_in(shop.survey()) if each.rule == "repeated work"]
+    rows = map(findings_table(told, SECOND, "/").values, told)
+
+    assert [Sentences([each], "/home/u/shop", SECOND).of(each) for each in told] == [
+        'requests.Session.send was called 9 times for "GET https://rates.example/today" from orders.py:90 line_90'
+        " (36.0 ms of 1.00 s).",
+        'httpx.Client.send was called 30 times for "GET https://rates.example/today" from orders.py:88 line_88'
+        " (30.0 ms of 1.00 s).",
+    ]
+    assert [(row["calls"], row["intrinsic"], row["site"], row["wall_ns"]) for row in rows] == [
+        (9, "requests.Session.send", f"{SHOP}:90", 36 * MS),
+        (30, "httpx.Client.send", f"{SHOP}:88", 30 * MS),
+    ]
 
 
 def test_to_close_a_file_again_is_not_the_work_that_could_be_kept(shop):

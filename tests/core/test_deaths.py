@@ -18,6 +18,8 @@ from tracing import Traced, environment, events_of, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.ending import ending, recording_stopped
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
@@ -343,6 +345,58 @@ def test_what_was_in_progress_is_told_with_its_time_where_a_parent_waited(tmp_pa
     assert ending(experiment.processes[1]).signal == 9
     assert re.search(r" in progress  sqlite3\.Cursor\.execute at dying\.py:5 for [\d.]+ .?s when killed\n", shown)
     assert "(estimated)" not in shown and "in all of them are estimated" not in shown
+
+
+WAITED_LATE = """
+import os, signal, sys, time
+begun_ns = time.monotonic_ns()
+child = os.fork()
+if not child:
+    {child}
+{parent}
+os.waitpid(child, 0)
+print(lived_ns)
+"""
+KILLS_ITSELF = ("time.sleep(0.1); os.kill(os.getpid(), signal.SIGKILL)", "lived_ns = 500_000_000; time.sleep(2)")
+ASKS_A_DATABASE = """import sqlite3
+    asks = sqlite3.connect(":memory:").execute
+    while True:
+        asks("select 1").fetchone()"""
+IS_KILLED = (
+    ASKS_A_DATABASE,
+    "time.sleep(0.5); os.kill(child, signal.SIGKILL); lived_ns = time.monotonic_ns() - begun_ns; time.sleep(2)",
+)
+
+
+@pytest.mark.parametrize(("child", "parent"), [KILLS_ITSELF, IS_KILLED])
+def test_a_call_in_which_a_process_was_killed_counts_until_the_last_sign_of_life(tmp_path, child, parent):
+    program = write_program(tmp_path, WAITED_LATE.format(child=child, parent=parent))
+
+    done, _ = run(program, INTERPOSE="1")
+    experiment = Traced(tmp_path, done).experiment
+    survey = Survey(Analysis(experiment))
+    of_child = [each for each in survey.calls if {number for number, _ in each.threads} == {1}]
+
+    assert (done.returncode, done.stderr, len(experiment.processes)) == (0, "", 2)
+    assert sum(each.wall_ns for each in of_child) <= int(done.stdout)
+    assert survey.times.whole_ns < 2 * int(done.stdout) + 2_500_000_000
+    assert {"child processes", "unexplained wait"}.isdisjoint(each.rule for each in found_in(survey))
+    if "os.kill(os.getpid()" in child:
+        shown = screen(experiment)
+        assert re.search(r" in progress  os\.kill at program\.py:6 for \S+ \S?s or more when killed\n", shown)
+
+
+def test_a_call_in_which_a_process_was_killed_counts_wholly_if_its_parent_waited_for_it(tmp_path):
+    child, parent = "signal.alarm(1); time.sleep(9)", "lived_ns = 0"
+    program = write_program(tmp_path, WAITED_LATE.format(child=child, parent=parent))
+
+    done, _ = run(program, INTERPOSE="1")
+    experiment = Traced(tmp_path, done).experiment
+    (slept,) = [each for each in Survey(Analysis(experiment)).calls if each.intrinsic == "time.sleep"]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 900_000_000 < slept.wall_ns < 1_500_000_000
+    assert re.search(r" in progress  time\.sleep at program\.py:6 for \d\S+ \S?s when killed\n", screen(experiment))
 
 
 def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):

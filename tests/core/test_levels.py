@@ -1,5 +1,6 @@
 """What is timed, what only counted, what neither: by kind, by name, and by the governor while the program runs."""
 
+import json
 import os
 from collections import Counter
 
@@ -183,6 +184,32 @@ MARKED = """
     if len(sys.argv) > 1:
         work(1.5)
 """
+
+JOBS = """
+    import os, time
+    from interpose import transaction
+    made = 0
+    while time.process_time() < 2.5:
+        with transaction("job"):
+            os.stat("/")
+        made += 1
+    print(made)
+"""
+
+
+@pytest.mark.long
+def test_transactions_that_are_missing_because_of_the_budget_are_told_beside_their_table(traced, interpose):
+    done = traced(JOBS, INTERPOSE_BUDGET="0.1%")
+    shown = interpose("transactions", done.path, "--format", "json")
+    (jobs,) = [each["count"] for each in json.loads(shown.stdout) if each["transaction"] == "job"]
+    counted = counted_of(done.experiment.founder)["interpose.transaction"]
+    told = [line for line in shown.stderr.splitlines() if "throttled to keep to the budget" in line]
+
+    assert 0 < jobs < jobs + counted <= int(done.stdout)
+    assert len(told) == 2
+    assert f": interpose.transaction, {counted:,} calls only counted; those after it are not in the table" in told[0]
+    assert ": os.stat, " in told[1] and "the time of those after it is in code" in told[1]
+
 
 SERVING = """
     import http.client, http.server, os, threading, time

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import sys
 import textwrap
 
 import pytest
@@ -222,6 +223,145 @@ def test_a_parent_that_waits_for_one_child_needs_it(wait, name, traced):
     assert len(outermost) == 1
     assert kinds_inside(done, done.experiment.founder, outermost[0][2]) <= {"process"}
     assert wall_ns(found, "process") <= int(done.stdout)
+
+
+WAITS_FOR_CHILD = """
+import asyncio, os, select, selectors, subprocess, time
+PIPE = subprocess.PIPE
+CHILD = ["sh", "-c", "sleep 0.2; echo done"]
+
+class Reads(asyncio.Protocol):
+    def __init__(self):
+        self.closed = asyncio.get_running_loop().create_future()
+    def connection_lost(self, error):
+        self.closed.set_result(None)
+
+async def waits():
+    await (await asyncio.create_subprocess_exec(*CHILD, stdout=subprocess.DEVNULL)).wait()
+async def communicates():
+    children = [await asyncio.create_subprocess_exec(*CHILD, stdout=PIPE) for _ in range(2)]
+    await asyncio.gather(*(child.communicate() for child in children))
+async def reads_a_line():
+    child = await asyncio.create_subprocess_exec(*CHILD, stdout=PIPE)
+    await child.stdout.readline()
+async def reads_a_pipe():
+    child = subprocess.Popen(CHILD, stdout=PIPE)
+    _, protocol = await asyncio.get_running_loop().connect_read_pipe(Reads, child.stdout)
+    await protocol.closed
+    child.wait()
+def in_loop(main):
+    return lambda: asyncio.run(main())
+
+def by_threaded_watcher():
+    asyncio.unix_events.can_use_pidfd = lambda: False  # from 3.12 on; before, this is the default
+    asyncio.run(waits())
+
+def selects():
+    child = subprocess.Popen(CHILD, stdout=PIPE)
+    select.select([child.stdout], [], [])
+def polls():
+    child, poller = subprocess.Popen(CHILD, stdout=PIPE), select.poll()
+    poller.register(child.stdout, select.POLLIN)
+    poller.poll()
+def by_selector():
+    child, selector = subprocess.Popen(CHILD, stdout=PIPE), selectors.DefaultSelector()
+    selector.register(child.stdout, selectors.EVENT_READ)
+    selector.select()
+def by_descriptor():
+    child, poller = subprocess.Popen(CHILD, stdout=subprocess.DEVNULL), select.poll()
+    poller.register(os.pidfd_open(child.pid), select.POLLIN)
+    poller.poll()
+
+"""
+EPOLL = "select.epoll.poll"
+ASYNCHRONOUS = ["waits", "communicates", "reads_a_line", "reads_a_pipe"]
+WAYS_TO_WAIT = {
+    **{f"in_loop({name})": EPOLL for name in ASYNCHRONOUS},
+    "by_threaded_watcher": EPOLL,
+    "selects": "select.select",
+    "polls": "select.poll.poll",
+    "by_selector": EPOLL,
+    "by_descriptor": "select.poll.poll",
+}
+
+
+@pytest.mark.parametrize("wait", WAYS_TO_WAIT)
+def test_a_loop_or_selector_that_waits_for_a_child_needs_it(wait, traced):
+    if "t" in sys.abiflags and wait in ("in_loop(waits)", "by_threaded_watcher"):
+        pytest.skip("awaits are not recorded in a free-threaded interpreter")
+    done = traced(f"""{WAITS_FOR_CHILD}
+begun_ns = time.monotonic_ns()
+({wait})()
+print(time.monotonic_ns() - begun_ns)
+""")
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "select." in each[0]]
+
+    assert done.stderr == ""
+    assert set(kinds(found)) == {(WAYS_TO_WAIT[wait], "process")}
+    assert 150e6 < wall_ns(found, "process") <= int(done.stdout)
+
+
+HAS_CHILDREN = WAITS_FOR_CHILD + """
+import multiprocessing, socket, sys, threading
+
+def asked(address):
+    socket.create_connection(address).close()
+
+async def serve(child=None, awaited=False):
+    served = asyncio.Event()
+    server = await asyncio.start_server(lambda reader, writer: (writer.close(), served.set()), "127.0.0.1", 0)
+    threading.Timer(0.2, asked, [server.sockets[0].getsockname()]).start()
+    if awaited:
+        await child.wait()
+    await served.wait()
+    server.close()
+    if child and not awaited:
+        child.kill()
+        await child.wait()
+def serve_beside_a_child():
+    async def main():
+        await serve(await asyncio.create_subprocess_exec("sleep", "9", stdout=PIPE))
+    asyncio.run(main())
+def serve_and_await_a_child():
+    async def main():
+        await serve(await asyncio.create_subprocess_exec("sleep", "0.2", stdout=PIPE), True)
+    asyncio.run(main())
+def serve_beside_a_pool():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map(abs, [-1]) == [1]
+        asyncio.run(serve())
+def wait_for_clients_and_a_child():
+    listener, child = socket.create_server(("127.0.0.1", 0)), subprocess.Popen(["sleep", "9"], stdout=PIPE)
+    threading.Timer(0.2, asked, [listener.getsockname()]).start()
+    select.select([listener, child.stdout], [], [])
+    child.kill()
+def wait_at_a_pipe_to_oneself():
+    wake, waker = os.pipe()
+    child = subprocess.Popen(["sleep", "9"], stdout=PIPE)
+    threading.Timer(0.2, os.write, [waker, b"signal"]).start()
+    select.select([wake], [], [])
+    child.kill()
+"""
+
+
+@pytest.mark.parametrize(
+    ("server", "kind"),
+    [
+        ("serve_beside_a_child", "idle"),
+        ("serve_beside_a_pool", "idle"),
+        ("wait_for_clients_and_a_child", "idle"),
+        ("wait_at_a_pipe_to_oneself", "idle"),
+        ("serve_and_await_a_child", "process"),
+    ],
+)
+def test_a_server_whose_children_live_as_long_as_itself_waits_for_requests_and_not_for_them(server, kind, traced):
+    if "t" in sys.abiflags and kind == "process":
+        pytest.skip("awaits are not recorded in a free-threaded interpreter")
+    done = traced(f"{HAS_CHILDREN}\n{server}()\n")
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "select." in each[0]]
+
+    assert done.stderr == ""
+    assert {its for _, its, _ in found} == {kind}
 
 
 @pytest.mark.parametrize(

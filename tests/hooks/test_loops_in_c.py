@@ -95,6 +95,27 @@ def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
     assert {each.intrinsic for each in polls} == {POLLS[loop]}
 
 
+AWAITS_CHILD = """
+async def main():
+    child = await asyncio.create_subprocess_exec("sleep", "0.3")
+    begun_ns = time.monotonic_ns()
+    await child.wait()
+    print(time.monotonic_ns() - begun_ns)
+run(main())
+"""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_loop_that_awaits_a_child_waits_for_processes(traced, loop):  # noqa: F811
+    need(*(["uvloop"] if loop == "uvloop" else []))
+    done = traced(RUN + AWAITS_CHILD, loop, INTERPOSE_FOLLOW="off")
+    polls = [each for each in Survey(Analysis(done.experiment)).calls if each.intrinsic == POLLS[loop]]
+    waited_ns = {kind: sum(each.wall_ns for each in polls if each.kind == kind) for kind in ("process", "idle")}
+
+    assert 0.9 * int(done.stdout) < waited_ns["process"] < 1.1 * int(done.stdout)
+    assert waited_ns["idle"] < 50_000_000
+
+
 BLOCKED = """
 async def blocks():
     for _ in range(5):

@@ -81,3 +81,28 @@ def test_the_time_of_calls_that_a_filter_excludes_may_be_in_the_surrounding_call
 
     line = "filter kind=db after 500 ms; the time of excluded calls is in code, or in the surrounding call"
     assert line in shown(interpose_here)[0]
+
+
+@pytest.mark.parametrize(
+    ("threads", "whose"), [(1500, "the start and end of 1,500 threads"), (500, "native threads"), (0, "native threads")]
+)
+def test_what_starting_threads_used_is_not_named_after_native_threads(waits, interpose_here, threads, whose):
+    build = waits()
+    for number in range(threads):
+        build.thread(tid=900 + number, end_ns=START_NS + MS)
+    build.write()
+    text, _ = shown(interpose_here)
+
+    assert f"CPU of {whose} 100 ms not in the table (docs/limits.md)" in text
+
+
+def test_threads_of_python_alone_leave_no_cpu_of_native_threads(traced, interpose):
+    done = traced("""
+    import threading
+    for _ in range(300):
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+    """)
+
+    assert "native threads" not in interpose("report", done.path).stdout

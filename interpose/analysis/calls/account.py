@@ -32,6 +32,7 @@ from interpose.analysis.recording.ending import Ending, ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import NOTHING as NOTHING_BEFORE
 from interpose.analysis.recording.ring import Before, before_the_ring
+from interpose.analysis.recording.signs_of_life import lived_until_ns
 from interpose.experiments.format.records import ThreadRecord
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.metadata.pauses import Pauses
@@ -95,9 +96,9 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     """The account of `process`, with the `sums` of its events by thread, and the pauses of its experiment."""
     end = ending(process)
     latest_ns = latest_instant_ns(process, sums.values())
-    until_ns = max(latest_ns, end.end_ns or 0) if end.end_ns is None else end.end_ns
     events = last_events(process)
     known_cpu_ns = last_cpu_ns(process, events)
+    until_ns = lived_until_ns(process, end, latest_ns, events, known_cpu_ns)
     is_running = end.state == "running"
     open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
     shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls, is_running)
@@ -109,7 +110,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
         ending=end,
         latest_ns=max([until_ns, *(each.until_ns for each in open_calls)]),
         threads=shares,
-        estimated=end.end_ns is None and any(not thread.record.end_ns for thread in process.threads),
+        estimated=until_ns != end.end_ns and any(not thread.record.end_ns for thread in process.threads),
         open_calls=open_calls,
         dropped=process.lost_calls + sum(thread.record.dropped for thread in process.threads),
         found=found,

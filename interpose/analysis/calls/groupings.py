@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from interpose.analysis.calls.rows import START_UP, Row
+from interpose.analysis.calls.statements import DATABASE, with_statements
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, script_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
@@ -85,8 +86,9 @@ def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Ro
     """What gives the row of a statement or a file: those of the `kind` by what they were about, the others by kind."""
 
     def row_of(process: Process, key: Mapping[str, int]) -> Row:
-        found = process.intrinsic(key["intrinsic"]).kind
-        if found != kind:
+        intrinsic = process.intrinsic(key["intrinsic"])
+        found = intrinsic.kind
+        if found != kind or (kind == DATABASE and intrinsic.name not in with_statements(process)):
             return Row(found, None, {label: ""})
         is_start_up = process.is_start_up(key["stack"])
         return Row(found, None, {label: START_UP if is_start_up else process.string(key["detail"])})
@@ -192,7 +194,7 @@ GROUPINGS = {
     "site": Grouping(("intrinsic", "stack"), _of_site, by_place=True),
     "function": Grouping(("intrinsic", "stack"), _of_function, by_place=True),
     "detail": Grouping(("intrinsic", "stack", "detail"), _of_detail),
-    "statement": Grouping(("intrinsic", "stack", "detail"), _of_what("db", "statement")),
+    "statement": Grouping(("intrinsic", "stack", "detail"), _of_what(DATABASE, "statement")),
     "file": Grouping(("intrinsic", "stack", "detail"), _of_what("file", "file")),
     **{by: Grouping(("intrinsic",), _of_whole(by)) for by in WHOLES},
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
@@ -54,12 +55,14 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
     """The same file, address or statement without parameters read again and again."""
     yield from _files_again(survey)
     read = [each for each in survey.of_kind("db", "net") if _is_the_same_each_time(each)]
-    for (_, detail), rows in grouped(read, lambda each: (each.kind, each.detail)):
-        calls, wall_ns = total_of(rows)
-        units = processes_of(rows)
-        floor = Floor(REPEATED_AT_LEAST, 2)
-        bound_ns = spared_ns(wall_ns, calls, units)
-        yield found("repeated work", rows, bound_ns, units=units, unit="process", about=detail, floor=floor)
+    for (_, detail), same in grouped(read, lambda each: (each.kind, each.detail)):
+        floor = Floor(REPEATED_AT_LEAST, 2, counted=total_of(same)[0])
+        for (intrinsic, site), rows in grouped(same, lambda each: (each.intrinsic, each.site)):
+            calls, wall_ns = total_of(rows)
+            units = processes_of(rows)
+            bound_ns = spared_ns(wall_ns, calls, units)
+            named: dict[str, Any] = {"about": detail, "intrinsic": intrinsic, "site": site}
+            yield found("repeated work", rows, bound_ns, units=units, unit="process", floor=floor, **named)
 
 
 def _files_again(survey: Survey) -> Iterator[Finding]:
@@ -74,7 +77,15 @@ def _files_again(survey: Survey) -> Iterator[Finding]:
             _, wall_ns = total_of(told)
             bound_ns = spared_ns(wall_ns, max(times), units)
             floor = Floor(REPEATED_AT_LEAST, 2, counted=max(times), changes=changes)
-            yield found("repeated work", told, bound_ns, units=units, unit="process", about=detail, floor=floor)
+            named: dict[str, Any] = {"about": detail, **_most_asked(rows)}
+            yield found("repeated work", told, bound_ns, units=units, unit="process", floor=floor, **named)
+
+
+def _most_asked(rows: Iterable[Calls]) -> dict[str, Any]:
+    """What asked most often for a file, from which line, and how often; what then was read is not counted."""
+    asking = grouped([each for each in rows if _asks(each.intrinsic)], lambda each: (each.intrinsic, each.site))
+    (intrinsic, site), most = max(asking, key=lambda each: total_of(each[1])[0])
+    return {"intrinsic": intrinsic, "site": site, "made": total_of(most)[0]}
 
 
 def _asks(intrinsic: str) -> bool:

@@ -25,6 +25,8 @@ BY_CHANCE_NS = 50_000_000
 LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 # how many programs of child processes are named
 NAMED = 3
+# These are of the kind `process`, and wait for nobody.
+SIGNALS = frozenset(("os.kill", "os.killpg"))
 # The unit of a wait at a pipe, which may be anyone's.
 PIPE = "pipe"
 # A lock that was waited for less often was met by chance.
@@ -97,7 +99,8 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     children = [each for each in children_of(experiment) if each.wall_ns]
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
-    for site, rows in grouped(survey.of_kind("process"), lambda each: each.site):
+    calls = [each for each in survey.of_kind("process") if each.intrinsic not in SIGNALS]
+    for site, rows in grouped(calls, lambda each: each.site):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living
         is_pipe = all(row.intrinsic in of_files for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from interpose.analysis.calls.account import latest_instant_ns, lived_of
 from interpose.analysis.calls.in_progress import calls_in_progress
@@ -10,8 +11,9 @@ from interpose.analysis.calls.paused import PausedTimes, paused_times
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.last_known import last_cpu_ns, last_events
 from interpose.analysis.recording.ring import Before, before_the_ring
+from interpose.analysis.recording.signs_of_life import lived_until_ns
 from interpose.analysis.transactions.tracking import Life
-from interpose.experiments.format.records import ThreadRecord
+from interpose.experiments.format.records import Event, ThreadRecord
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.process import Process
 
@@ -20,8 +22,9 @@ def lives_of(process: Process) -> dict[int, Life]:
     """The beginning and end of each thread of `process`; the last known instant if nobody saw its end. In a ring it
     begins where its oldest events do."""
     end, before = ending(process), defaultdict(Before, before_the_ring(process))
-    until_ns = _until_ns(process)
-    cpu_ns = last_cpu_ns(process, last_events(process), with_samples=end.state != "running")
+    events = last_events(process)
+    cpu_ns = last_cpu_ns(process, events, with_samples=end.state != "running")
+    until_ns = _until_ns(process, events, cpu_ns)
     return {
         each.number: _life(
             each.record,
@@ -43,8 +46,9 @@ def paused_outside(process: Process, pauses: Pauses) -> PausedTimes:
     """What the threads of `process` spent in pauses outside of their calls, as in its account."""
     if not pauses:
         return PausedTimes({})
-    until_ns, events = _until_ns(process), last_events(process)
+    events = last_events(process)
     known_cpu_ns = last_cpu_ns(process, events)
+    until_ns = _until_ns(process, events, known_cpu_ns)
     is_running = ending(process).state == "running"
     open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
     ends_ns = {each.thread: each.until_ns for each in open_calls}
@@ -58,7 +62,8 @@ def paused_outside(process: Process, pauses: Pauses) -> PausedTimes:
     return paused_times(process, pauses, lived, open_calls)
 
 
-def _until_ns(process: Process) -> int:
+def _until_ns(process: Process, events: Mapping[int, list[Event]], cpu_ns: Mapping[int, int]) -> int:
     """When the process ended, or the last known instant."""
     heads = process.events.heads() if process.events else ()
-    return ending(process).end_ns or max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])
+    latest_ns = max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])
+    return lived_until_ns(process, ending(process), latest_ns, events, cpu_ns)

@@ -13,6 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
@@ -30,6 +31,7 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
     site_of,
 )
+from interpose.experiments.metadata.log import LOWERED
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import KINDS, OF_KERNEL, ON_REQUEST
@@ -133,6 +135,13 @@ class Transaction:
 Found = dict[tuple[str, Site | None], Transaction]
 
 
+class Throttled(NamedTuple):
+    """An intrinsic that the budget throttled, and whether its calls are transactions."""
+
+    name: str
+    is_transaction: bool
+
+
 @dataclass
 class Transactions:
     """The transactions of an experiment by name, longest first, those without a name last.
@@ -140,6 +149,7 @@ class Transactions:
     `has_cpu` is false if events lack the CPU time at their beginning (before version 4): the CPU time between calls is
     then unknown by transaction. `thread_ns` is the time of all threads without think time, to which shares refer.
     `by_key` has the rows by the result of `key_of`. `overwritten` is the number of calls that rings no longer have.
+    `throttled` is as in `TransactionsPart`.
     """
 
     rows: list[Transaction]
@@ -148,6 +158,7 @@ class Transactions:
     estimate: Estimate | None = None
     by_key: Found = field(default_factory=dict)
     overwritten: int = 0
+    throttled: Counter[Throttled] = field(default_factory=Counter)
 
     @property
     def overlapped(self) -> bool:
@@ -168,7 +179,8 @@ class TransactionsPart:
     """The transactions of one experiment or of several, before they are named apart, estimated and sorted.
 
     `sampled` has, where they were sampled, N if one in N was kept, and the seed; `started` is as in `Estimate`.
-    `overwritten` is the number of calls that rings no longer have.
+    `overwritten` is the number of calls that rings no longer have. `throttled` has the intrinsics that the budget
+    throttled, and how many of their calls were only counted.
     """
 
     found: Found = field(default_factory=dict)
@@ -176,6 +188,7 @@ class TransactionsPart:
     sampled: tuple[int, str] | None = None
     started: tuple[int, int] = (0, 0)
     overwritten: int = 0
+    throttled: Counter[Throttled] = field(default_factory=Counter)
 
 
 def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
@@ -193,11 +206,21 @@ def reduced(analysis: Analysis) -> TransactionsPart:
             made.has_cpu = False
         _Splitter(analysis, process, made.found).split()
         made.overwritten += process.overwritten
+        made.throttled.update(_throttled(process))
     if is_sampled(experiment):
         log = next(process.log for process in experiment.processes if process.log.one_in)
         made.sampled = log.one_in, log.settings.get("INTERPOSE_SEED", "")
         made.started = started_within(experiment)
     return made
+
+
+def _throttled(process: Process) -> dict[Throttled, int]:
+    numbers = {each.intrinsic for each in process.log.events if each.kind == LOWERED and each.intrinsic}
+    found: Counter[Throttled] = Counter()
+    for number in numbers:
+        intrinsic = process.intrinsic(number)
+        found[Throttled(intrinsic.name, bool(intrinsic.transaction))] += process.counts.get(number, 0)
+    return found
 
 
 def merged(parts: Iterable[TransactionsPart]) -> TransactionsPart:
@@ -210,13 +233,14 @@ def merged(parts: Iterable[TransactionsPart]) -> TransactionsPart:
         made.sampled = min(filter(None, (made.sampled, part.sampled)), default=None)
         made.started = made.started[0] + part.started[0], made.started[1] + part.started[1]
         made.overwritten += part.overwritten
+        made.throttled.update(part.throttled)
     return made
 
 
 def finished(part: TransactionsPart, is_scaled: bool = True) -> Transactions:
     """The transactions of `part`, sorted, with estimates where they were sampled."""
     found = part.found
-    made = Transactions([], part.has_cpu, by_key=found, overwritten=part.overwritten)
+    made = Transactions([], part.has_cpu, by_key=found, overwritten=part.overwritten, throttled=part.throttled)
     _tell_apart(found)
     if part.sampled:
         made.estimate = _estimated(part, is_scaled)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Iterator
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.partial.partial import Question
 from interpose.analysis.partial.reductions import TRANSACTIONS
 from interpose.analysis.profile.by_transaction import code_by_transaction
-from interpose.analysis.transactions.response_times import Transactions, finished, transactions
+from interpose.analysis.transactions.response_times import Throttled, Transactions, finished, transactions
 from interpose.cli.experiment_choice import (
     add_experiments_argument,
     note_damages,
@@ -21,6 +23,7 @@ from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
 from interpose.errors import UsageError
+from interpose.reports.formats.units import count
 from interpose.reports.tables.transactions import SORTS, arranged, code_table, transactions_table
 
 NAME = "transactions"
@@ -77,6 +80,16 @@ def _write(made: Transactions, arguments: argparse.Namespace) -> None:
     _remark(made)
 
 
+def _throttled(found: Counter[Throttled]) -> Iterator[str]:
+    """A line for the transactions, and one for the other calls, that the budget throttled."""
+    said = {True: "those after it are not in the table", False: "the time of those after it is in code"}
+    for is_transaction, what in said.items():
+        alike = {each.name: calls for each, calls in found.items() if each.is_transaction == is_transaction}
+        if alike:
+            counted = f", {count(sum(alike.values()), 'call')} only counted" if any(alike.values()) else ""
+            yield f"throttled to keep to the budget: {', '.join(sorted(alike))}{counted}; {what} (interpose report)"
+
+
 def _remark(made: Transactions) -> None:
     """Say what is estimated, unknown, or more than the thread's time."""
     if made.estimate:
@@ -86,6 +99,8 @@ def _remark(made: Transactions) -> None:
         say(f"sampled, one transaction in {made.estimate.one_in:,}: {of.kept:,} of {of.seen:,} kept; {what}")
     if made.overwritten:
         say(f"ring: {made.overwritten:,} calls are before the ring; transactions before it are not counted")
+    for line in _throttled(made.throttled):
+        say(line)
     if not made.has_cpu:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:

@@ -9,7 +9,7 @@ QUEUE = ("gevent.queue.SimpleQueue.", "gevent._gevent_cqueue:SimpleQueue.")
 GREENLET = ("gevent.Greenlet.", "gevent._gevent_cgreenlet:Greenlet.")
 
 INTRINSICS = [
-    Intrinsic("gevent.hub.Loop.poll", "gevent.libev.corecext:get_version", "net idle", by="loop"),
+    Intrinsic("gevent.hub.Loop.poll", "gevent.libev.corecext:get_version", "net idle process", by="loop"),
     Intrinsic("gevent.sleep", "gevent.hub:sleep", "sleep idle"),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", waits=True),
     *alike(*EVENT, "wait", "sync idle", waits=True),

@@ -2,4 +2,4 @@
 
 from interpose.library import Intrinsic
 
-INTRINSICS = [Intrinsic("uvloop.Loop.poll", "uvloop.loop:libuv_get_version", "net idle", by="loop")]
+INTRINSICS = [Intrinsic("uvloop.Loop.poll", "uvloop.loop:libuv_get_version", "net idle process", by="loop")]

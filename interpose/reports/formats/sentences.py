@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
@@ -261,13 +260,10 @@ def _holder(finding: Finding) -> Site | None:
 
 
 def _again(words: Sentences, finding: Finding) -> str:
-    calls: Counter[tuple[str, Site | None]] = Counter()
-    for row in finding.rows:
-        calls[row.intrinsic, row.site] += row.calls
-    (((intrinsic, site), most),) = calls.most_common(1)
-    what = f"{intrinsic} was called {count(most, 'time')} for {_quoted(words.path(finding.about))}"
-    first = next(row for row in finding.rows if (row.intrinsic, row.site) == (intrinsic, site))
-    return f"{what} from {words.where(first)} ({words.took(finding)})."
+    others = sum(row.calls for row in finding.rows) - finding.calls
+    more = f", with {count(others, 'more call')} on it" if others else ""
+    what = f"{finding.intrinsic} was called {count(finding.calls, 'time')} for {_quoted(words.path(finding.about))}"
+    return f"{what} from {words.line(finding.site)}{more} ({words.took(finding)})."
 
 
 def _slow_statement(words: Sentences, finding: Finding) -> str:

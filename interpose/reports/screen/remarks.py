@@ -17,7 +17,7 @@ from interpose.analysis.recording.left_out import kinds_left_out, left_out
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.analysis.time.run_queue import Unseen
-from interpose.analysis.transactions.estimate import ALL
+from interpose.analysis.transactions.estimate import ALL, Margin, Population
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
 from interpose.experiments.model.stacks import Site
@@ -36,6 +36,7 @@ _LIBRARIES = 3
 _ELSEWHERE = "code, or in the surrounding call"  # where the time of calls without events is
 _LOWERED = 3
 _FILTERS = 3
+_START_AND_END_NS = 100_000  # of a Python thread, at most, before it is recorded and after: 30 to 80 us here
 _WHEN = {
     "exit": "when it ended",
     "killed": "when killed",
@@ -127,14 +128,21 @@ def chosen(screen: Screen) -> Iterator[str]:
     else:
         calls = sum(row.sums.calls for row in screen.profile.rows)
         margin = found.margins.get(ALL)
-        known = (margin_percent(margin.calls, calls) or "exact") if margin else ""
-        told = f"{known} of the calls (95 %)" if known else "the margin of error is unknown"
-        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {told}"
+        yield f" calls in all of them are estimated: x {of.seen / of.kept:.4g}, {_margin_in_words(margin, calls, of)}"
     left, started = found.started
     if left:
         yield f" {left:,} of {started:,} processes started in transactions were not sampled, and are not estimated"
     if screen.survey and screen.survey.awaited:
         yield " findings about event loops use only what was recorded; they are not estimated"
+
+
+def _margin_in_words(margin: Margin | None, calls: int, of: Population) -> str:
+    """How far the number of calls may be off; what does not differ among those kept gives no margin."""
+    if margin is None:
+        return "the margin of error is unknown"
+    if known := margin_percent(margin.calls, calls):
+        return f"{known} of the calls (95 %)"
+    return "each of those kept made as many calls" if of.kept < of.seen else "all were kept"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
@@ -157,12 +165,24 @@ def cpu_not_seen(screen: Screen) -> Iterator[str]:
     """A line if processes used CPU time in threads that were never seen."""
     unseen_ns = sum(account.unseen_cpu_ns for account in screen.analysis.accounts)
     if unseen_ns and unseen_ns * 100 >= screen.profile.total.cpu_ns + unseen_ns:
-        functions = screen.profiled.unseen_threads()
-        named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
-        told = f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
-        stopped = any(recording_stopped(each.process) is not None for each in screen.analysis.accounts)
-        whose, why = ("threads not recorded", "recording stopped") if stopped else ("native threads", "docs/limits.md")
-        yield clean(f" CPU of {whose}  {duration(unseen_ns)}  not in the table ({why}){told}")
+        yield clean(f" CPU of {_not_seen(screen, unseen_ns)}")
+
+
+def _not_seen(screen: Screen, unseen_ns: int) -> str:
+    """Which threads used it, and why it is in no row."""
+    accounts, time = screen.analysis.accounts, f"{duration(unseen_ns)}  not in the table"
+    begun = sum(max(len(each.process.threads) - 1, 0) for each in accounts)
+    if any(recording_stopped(each.process) is not None for each in accounts):
+        return f"threads not recorded  {time} (recording stopped){_functions_not_seen(screen)}"
+    if unseen_ns <= begun * _START_AND_END_NS:
+        return f"the start and end of {count(begun, 'thread')}  {time} (docs/limits.md)"
+    return f"native threads  {time} (docs/limits.md){_functions_not_seen(screen)}"
+
+
+def _functions_not_seen(screen: Screen) -> str:
+    functions = screen.profiled.unseen_threads()
+    named = ", ".join(f"{site.function} {duration(cpu_ns)}" for site, cpu_ns in functions[:_NAMED])
+    return f": {named}{', ...' if len(functions) > _NAMED else ''}" if named else ""
 
 
 def cpu_not_followed(screen: Screen) -> Iterator[str]:
@@ -315,23 +335,24 @@ def _waits_for_work(calls: list[tuple[ProcessAccount, InProgress]]) -> bool:
 def _open_calls(screen: Screen, calls: list[tuple[ProcessAccount, InProgress]]) -> str:
     """Calls in progress that are alike, and the time of the longest."""
     account, longest = min(calls, key=lambda each: each[1].call.start_ns)
-    several, most = (f"{len(calls):,} x ", " at most") if len(calls) > 1 else ("", "")
+    several, lasted = (f"{len(calls):,} x ", ", the longest") if len(calls) > 1 else ("", " for")
     site = account.process.own_line(longest.call.stack)
     where = f" at {Places([site.file], screen.log.cwd, screen.shown).line(site)}" if site else ""
     name = account.process.intrinsic(longest.call.intrinsic).name
-    return clean(f"in progress  {several}{name}{where}{most}{_how_long(account, longest)}")
+    time, when = _how_long(account, longest)
+    return clean(f"in progress  {several}{name}{where}{f'{lasted} {time}' if time else ''} {when}")
 
 
-def _how_long(account: ProcessAccount, found: InProgress) -> str:
-    """How long a call was in progress; at least so long, if nobody saw the process end."""
+def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
+    """How long a call was in progress, and until when; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
-        return f" for {duration(max(_now_ns() - found.call.start_ns, 0))} so far"
+        return duration(max(_now_ns() - found.call.start_ns, 0)), "so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
     when = _WHEN.get(account.ending.state)
     if not known_ns:
-        return f" {when or 'when last seen'}"
-    least = " or more" if when and account.ending.end_ns is None else ""
-    return f" for {duration(known_ns)}{least} {when or 'until last seen'}"
+        return "", when or "when last seen"
+    least = " or more" if when and account.estimated else ""
+    return f"{duration(known_ns)}{least}", when or "until last seen"
 
 
 def _now_ns() -> int:

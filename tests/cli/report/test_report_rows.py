@@ -203,6 +203,38 @@ def test_calls_of_a_database_without_a_statement_say_so(interpose):
     assert [first.split()[:4], second.split()[:2]] == [["db", "no", "statement", "1"], ["sleep", "1"]]
 
 
+def of_driver(build):
+    """The calls of a driver in Python: it connects, asks, and waits for the answer."""
+    connect, query = build.intrinsic("pymysql.connect", "db"), build.intrinsic("pymysql.Connection.query", "db")
+    build.intrinsic("socket.socket.recv_into", "net")
+    receive = build.intrinsic("socket.socket.recv_into", "db")
+    details = {connect: "127.0.0.1/shop", query: "SELECT ?", receive: "127.0.0.1:3306"}
+    numbered = {intrinsic: build.string(detail) for intrinsic, detail in details.items()}
+    build.events(
+        [event(10 * each, 5, call=each, intrinsic=each, detail=numbered[each]) for each in (connect, query, receive)]
+    )
+    build.thread(end_ns=START_NS + SECOND, recorded=3, made=3)
+    return ended(build)
+
+
+def test_statements_are_what_a_database_was_asked_and_not_where_a_driver_sent_it(interpose):
+    of_driver(Build(Path("test.1.er"))).write()
+
+    rows = json.loads(interpose("report", "--by", "statement", "--format", "json")[1])
+
+    assert {(each["statement"], each["calls"]) for each in rows if each["kind"] == "db"} == {("SELECT ?", 1), ("", 2)}
+
+
+@pytest.mark.packages
+def test_the_view_of_statements_has_the_same(interpose):
+    pytest.importorskip("duckdb")
+    of_driver(Build(Path("test.1.er"))).write()
+
+    rows = json.loads(interpose("sql", "select intrinsic, detail from statements", "--format", "json")[1])
+
+    assert rows == [{"intrinsic": "pymysql.Connection.query", "detail": "SELECT ?"}]
+
+
 def test_tables_fit_eighty_columns_and_tell_self_and_inclusive_times(interpose, monkeypatch):
     served().write()
     monkeypatch.setattr("interpose.cli.output._NO_WIDTH", 80)
