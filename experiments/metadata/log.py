@@ -74,6 +74,7 @@ class Log:
     arguments: list[str] = field(default_factory=list)
     pid: int = 0
     ppid: int = 0
+    pid_namespace: int = 0  # its inode; 0 if unknown
     start_ns: int = 0
     time_ns: int = 0
     parent: str = ""
@@ -303,6 +304,7 @@ class _LogReader:
     def _process(self, attributes: Attributes) -> None:
         self.log.pid = self._number(attributes, "pid")
         self.log.ppid = self._number(attributes, "ppid")
+        self.log.pid_namespace = self._number(attributes, "pid_namespace")
         self.log.start_ns = self._number(attributes, "start_ns")
         self.log.time_ns = self._number(attributes, "time_ns")
         self.log.parent = attributes.get("parent", "")

@@ -151,7 +151,7 @@ class _RecentOfProcess:
         for sample in self._process.overview:
             found.add(sample.time_ns, sample.cpu_ns)
         if self._is_running:
-            add_process_now(found, self._process.log.pid)
+            add_process_now(found, self._process.log)
         return found
 
     def _read_clocks(self) -> None:
@@ -163,7 +163,7 @@ class _RecentOfProcess:
             for call in thread.open_calls:
                 clock.add(call.start_ns, call.start_cpu_ns)
             if self._is_running and not record.end_ns:
-                add_thread_now(clock, self._process.log.pid, record.tid)
+                add_thread_now(clock, self._process.log, record.tid)
 
     def _read_samples(self) -> Counter[int]:
         """Add their readings to the clocks. Returns how often each stack of threads without recorded calls was seen to
