@@ -21,7 +21,7 @@ from interpose.config import state
 from interpose.config.precedence import in_force
 from interpose.config.settings_file import absolute
 from interpose.errors import ExperimentError, UsageError
-from interpose.experiments.maintenance.packed import SUFFIX, unpack
+from interpose.experiments.maintenance.packed import SUFFIX, is_archive, unpack
 from interpose.experiments.metadata import group, names
 from interpose.experiments.metadata.labels import Window, windows
 from interpose.experiments.model.collection import Collection
@@ -199,8 +199,7 @@ def _readable_before(newest: str, directory: str) -> str:
 def _named(path: str, damages: Damages) -> Experiment:
     if is_remote(path):
         return _fetched(path, damages)
-    is_packed = path.endswith(SUFFIX) and os.path.isfile(path)
-    return _unpacked(path, damages) if is_packed else Experiment(path, damages)
+    return _unpacked(path, damages) if is_archive(path) else Experiment(path, damages)
 
 
 def _one_member(path: str, damages: Damages) -> Experiment:
@@ -220,7 +219,11 @@ class MayBeDamaged(Protocol):
 
 def note_damages(experiment: Experiment | MayBeDamaged) -> int:
     """Report damage of `experiment` in one line; return the exit code: 3 if there is any."""
-    damages = experiment.damages
+    return note(experiment.damages)
+
+
+def note(damages: Damages) -> int:
+    """The same of what could not be read."""
     if not damages.found:
         return 0
     more = f" (and {damages.count - _SHOWN} more)" if damages.count > _SHOWN else ""

@@ -11,11 +11,12 @@ from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, write_table
 from interpose.config.precedence import in_force
 from interpose.errors import ExperimentError
+from interpose.experiments.maintenance.packed import list_archives
 from interpose.experiments.metadata import names
 from interpose.reports.tables.experiments import experiments_table
 
 NAME = "list"
-HELP = "list the experiments in a directory, oldest first"
+HELP = "list the experiments in a directory, oldest first, then the archives"
 EXAMPLE = "interpose list"
 
 
@@ -33,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     directory = arguments.directory or in_force(os.environ).dir
     try:
         found, unreadable = names.list_experiments(directory), names.list_unreadable(directory)
+        found += list_archives(directory)
     except OSError as error:
         raise ExperimentError(f"{directory}: {error.strerror}") from error
     for path in unreadable:
