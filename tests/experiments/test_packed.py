@@ -19,7 +19,7 @@ from interpose.experiments.maintenance import packed
 from interpose.experiments.maintenance.packed import pack, unpack
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
-from interpose.reports.formats.units import size
+from interpose.reports.formats import units
 from tests.build import Build, event
 from tests.experiments.test_hostile import small
 
@@ -429,4 +429,4 @@ def test_archives_are_listed_after_experiments_with_their_size(tmp_path, capsys)
     assert main(["list", str(tmp_path)]) == 0
 
     assert [(row["name"], row["size_bytes"]) for row in rows] == [("t.1.er", None), ("a.er.tar.zst", size_bytes)]
-    assert f"archive, {size(size_bytes)}" in capsys.readouterr().out
+    assert f"archive, {units.size(size_bytes)}" in capsys.readouterr().out
