@@ -177,7 +177,8 @@ def _open(given: str | None, damages: Damages) -> Experiment:
         elsewhere = [f"the newest elsewhere is {path}" for path in state.experiments_elsewhere()[-1:]]
         noted = [str(note) for note in state.not_recorded_in(directory, absolute("."))[-1:]]
         advice = "name it, or make one with interpose run app.py" if elsewhere else "interpose run app.py makes one"
-        raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *(noted or [advice])]))
+        said = f"no experiment in {directory}{names.hint_if_empty(directory)}"
+        raise ExperimentError("; ".join([said, *elsewhere, *(noted or [advice])]))
     _say_what_is_newer(newest, directory)
     try:
         return Experiment(newest, damages)

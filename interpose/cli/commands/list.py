@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in unreadable:
         say(f"{path}: {os.strerror(errno.EACCES)}")
     if not found and not unreadable:
-        say(f"no experiments in {directory}")
+        say(f"no experiments in {directory}{names.hint_if_empty(directory)}")
     if found or arguments.format != "text":  # a program is given an empty table, too
         write_table(experiments_table(found, time.time()), arguments)
     return 0
