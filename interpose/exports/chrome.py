@@ -96,7 +96,7 @@ class _Process:
         at = {"pid": self._process.log.pid, "tid": _OF_PROCESS, "ts": self._since(start_ns)}
         yield self._named("thread_name", _OF_PROCESS, "process")
         dur = (end_of(self._process) - start_ns) / 1000
-        yield {"ph": "X", "name": command_line(self._process), "cat": "process", **at, "dur": dur}
+        yield {"ph": "X", "name": command_line(self._process), **at, "dur": dur}
         yield {**_FLOW_END, "id": self._flows.started, **at}
 
     def _flows_of(self, event: Event) -> Iterator[Entry]:
