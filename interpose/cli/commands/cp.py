@@ -10,7 +10,7 @@ from interpose.cli.destinations import add_places_arguments, do, targets
 from interpose.cli.experiment_choice import note
 
 NAME = "cp"
-HELP = "copy an experiment, or several into a directory; unpack an archive"
+HELP = "copy experiments, or unpack an archive"
 EXAMPLE = "interpose cp test.1.er before.1.er"
 
 

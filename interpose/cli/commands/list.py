@@ -16,7 +16,7 @@ from interpose.experiments.metadata import names
 from interpose.reports.tables.experiments import experiments_table
 
 NAME = "list"
-HELP = "list the experiments in a directory, oldest first, then the archives"
+HELP = "list the experiments in a directory, oldest first"
 EXAMPLE = "interpose list"
 
 
