@@ -22,6 +22,7 @@ from interpose.experiments.format.records import Overview, SiteRecord, StackReco
 from interpose.experiments.maintenance.observed import Description, Observed, Tables
 from interpose.experiments.metadata import describe, names
 from interpose.experiments.metadata.map import Intrinsic
+from interpose.experiments.model.process_numbers import own_namespace
 from interpose.kinds import EVERY, OF_KERNEL
 from interpose.timing import kernel, shims
 
@@ -367,7 +368,7 @@ class _Recorded:
         begun_ns = self.process.times[0]
         time_ns = time.time_ns() - (time.monotonic_ns() - begun_ns)
         of_kernel = {"pid": self.pid, "ppid": self.process.parent, "start_ns": begun_ns, "time_ns": time_ns}
-        return {**of_kernel, "parent": "", "lineage": self._lineage.name}
+        return {**of_kernel, "parent": "", "lineage": self._lineage.name, "pid_namespace": own_namespace()}
 
 
 def _head(wanted: Wanted, costs_ns: Mapping[str, int]) -> str:

@@ -26,6 +26,7 @@ from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment, with_forebears
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.process_numbers import is_number_here, number_here
 
 if TYPE_CHECKING:
     from interpose.analysis.consolidation.kept_records import Keeper
@@ -170,7 +171,7 @@ class Watched:
         written = drain.is_written()
         if written is not None:
             return not written
-        if is_running(self._process) and has_mapped(self.directory, self._process.log.pid):
+        if is_running(self._process) and has_mapped(self.directory, number_here(self._process.log)):
             self._was_seen = True
             return False
         if self._was_seen:
@@ -265,7 +266,8 @@ def _is_one_coming(described: list[Watched]) -> bool:
         begun_ns: dict[int, int] = {}  # by each number the latest
         for process in processes:
             begun_ns[process.log.pid] = max(process.log.start_ns, begun_ns.get(process.log.pid, 0))
-        records = [child.record for process in processes for child in process.children if not child.why]
+        seen = [process for process in processes if is_number_here(process.log)]
+        records = [child.record for process in seen for child in process.children if not child.why]
     except (ExperimentError, OSError):
         return False
     after_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - COMING_NS

@@ -16,8 +16,10 @@ from interpose.errors import ExperimentError
 from interpose.experiments.metadata import names
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.process_numbers import is_number_here
+from interpose.experiments.model.sampled import IN_OTHER_NAMESPACE
 from interpose.memory_limit import memory_limit_bytes
-from interpose.timing.sampler import Sampler
+from interpose.timing.sampler import Sampler, refuse
 
 LONGEST_S = 0.5  # between two looks for processes that have come
 COMING_S = 0.01  # where one has its directory, and has not described itself
@@ -70,7 +72,11 @@ class Profiler(threading.Thread):
             self._coming[place] = self._coming.get(place, 0) + 1
             return self._coming[place] > COMING_LOOKS
         log = process.log
-        if (log.interpreter or not log.is_python) and has_mapped(directory, log.pid):
+        if not log.interpreter and log.is_python:
+            return True
+        if not is_number_here(log):
+            refuse(directory, IN_OTHER_NAMESPACE)
+        elif has_mapped(directory, log.pid):
             try:
                 limit_bytes = memory_limit_bytes(log.pid)
                 self._sampler.add(log.pid, directory, log.interpreter, log.libraries, limit_bytes)

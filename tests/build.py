@@ -331,6 +331,7 @@ class Build:
             "statement_ns": 0,
             "host": "h",
             "ppid": 1,
+            "pid_namespace": 0,
         } | self.log
         arguments = "".join(f"<argument>{escape(each)}</argument>" for each in log["arguments"])  # type: ignore[attr-defined]
         table = f'<table offset="{size_of("THREAD")}" record_bytes="{size_of("OPEN")}" records="{OPEN_CALLS}">'
@@ -338,6 +339,7 @@ class Build:
         block = f'<block bytes="{size_of("BLOCK")}">{describe("BLOCK")}</block>'
         texts = f'record_bytes="0" head_bytes="{size_of("HEAD")}" block_bytes="{BLOCK_BYTES}"'
         process = f'pid="{log["pid"]}" ppid="{log["ppid"]}" start_ns="{log["start_ns"]}" time_ns="{log["time_ns"]}"'
+        process += f' pid_namespace="{log["pid_namespace"]}"'
         cost = " ".join([f'{name}="{log[name]}"' for name in ("call_ns", "inside_ns", "statement_ns")])
         cwd = quoteattr(str(log["cwd"]))
         settings = log.get("settings", {})

@@ -30,6 +30,7 @@ cdef extern from "sampler/sampler.h" nogil:
     const uint64_t AT_EACH_RATE_BYTES
     c_sampler *sampler_begin(const char *, double, uint64_t, const counters *)
     int sampler_add(c_sampler *, int, const char *, const interpreter_layout *, const char *, uint64_t)
+    int sampler_refuse(const char *, int)
     int sampler_try(int, uint64_t, c_bool *)
     void sampler_run(c_sampler *, uint64_t)
     void sampler_stop(c_sampler *)
@@ -107,6 +108,12 @@ cdef class Sampler:
     cdef check(self):
         if self.sampler == NULL:
             raise ValueError("the sampler is closed")
+
+
+def refuse(directory, int why):
+    """Note that the process that records into `directory` is not sampled, unless it was: an error number, or a reason of
+    `interpose.experiments.model.sampled`."""
+    sampler_refuse(os.fsencode(directory), why)
 
 
 def try_counter(tuple given):

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/document.h"
@@ -84,6 +85,13 @@ void recorder_warn_once(uint32_t *warned, const char *text)
 
 /* --- the documents */
 
+/* By its inode; 0 if unknown. A forked child may be in another one than its parent. */
+static unsigned long long pid_namespace(void)
+{
+    struct stat found;
+    return stat(OWN_PROC "/ns/pid", &found) ? 0 : found.st_ino;
+}
+
 static int write_log(void)
 {
     char process[1024];
@@ -92,9 +100,9 @@ static int write_log(void)
     trace_contexts_identify();
     int bytes = snprintf(process, sizeof process,
                          "  <process pid=\"%d\" ppid=\"%d\" start_ns=\"%llu\" time_ns=\"%llu\" parent=\"%s\" "
-                         "lineage=\"%s\"/>\n%s",
+                         "lineage=\"%s\" pid_namespace=\"%llu\"/>\n%s",
                          (int)session.process, (int)getppid(), (unsigned long long)session.begun.wall_ns,
-                         (unsigned long long)session.time_ns, session.parent, session.lineage, log_end);
+                         (unsigned long long)session.time_ns, session.parent, session.lineage, pid_namespace(), log_end);
     const struct iovec pieces[] = {{head.text, head.bytes}, {process, (size_t)bytes}};
     return file_write(session.directory, "log.xml", pieces, 2, ENDING_BYTES);
 }

@@ -99,6 +99,19 @@ int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const
     return 0;
 }
 
+int sampler_refuse(const char *directory, int why)
+{
+    struct tables *tables = malloc(sizeof *tables);
+    int failed = tables ? tables_begin(tables, directory) : ENOMEM;
+    if (!failed) {
+        tables_refuse(tables, why);
+        failed = tables->failed;
+        tables_end(tables);
+    }
+    free(tables);
+    return failed;
+}
+
 /* --- instants */
 
 struct scheduling { /* sched_attr of the kernel's; not all C libraries have it */

@@ -24,6 +24,10 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
 int sampler_add(struct sampler *sampler, pid_t pid, const char *directory, const struct interpreter_layout *layout,
                 const char *libraries, uint64_t memory_limit_bytes);
 
+/* Note that the process that records into `directory` is not sampled, and why, unless it was sampled before. 0 or the error
+   number. */
+int sampler_refuse(const char *directory, int why);
+
 /* Sample for this long, or until the experiment's directory changes, or somebody calls `sampler_stop`. */
 void sampler_run(struct sampler *sampler, uint64_t for_ns);
 

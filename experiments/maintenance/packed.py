@@ -27,7 +27,22 @@ MOST_TO_ONE = 500
 LARGEST_WINDOW_BYTES = 8 << 20
 _BLOCK_BYTES = tarfile.BLOCKSIZE
 _CHUNK_BYTES = 64 * 1024
+_LATEST_S = 1 << 32  # later times are those of no file
 _FILE_TYPES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+
+
+class DamagedArchive(ExperimentError):
+    """Nothing of the experiment in an archive can be read."""
+
+
+def is_archive(path: str) -> bool:
+    """Whether `path` is a file that is called like an archive."""
+    return path.endswith(SUFFIX) and os.path.isfile(path)
+
+
+def list_archives(directory: str) -> list[str]:
+    """The paths of the archives in `directory`, by name. Raises OSError."""
+    return sorted(path for name in os.listdir(directory) if is_archive(path := os.path.join(directory, name)))
 
 
 def pack(founder: str, target: str) -> None:
@@ -75,7 +90,8 @@ def _pack_file(into: BinaryIO, name: str, path: str) -> None:
 def unpack(path: str, directory: str, damages: Damages) -> str:
     """Unpack the file at `path` into the empty `directory`; returns the path of the experiment in it.
 
-    What cannot be read is noted, and what comes before it is there. Raises ExperimentError if nothing can be read.
+    What cannot be read is noted, and what comes before it is there. Raises ExperimentError if nothing can be read,
+    DamagedArchive if that is because it is damaged.
     """
     place = os.path.basename(path)
     try:
@@ -93,7 +109,7 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
         except _Unreadable as error:
             damages.add(place, str(error))
             if unpacking.top is None or not os.path.exists(os.path.join(directory, unpacking.top, names.LOG)):
-                raise ExperimentError(f"{place}: {error}") from None
+                raise DamagedArchive(f"{place}: {error}") from None
         except OSError as error:
             raise ExperimentError(f"{place}: cannot be unpacked: {error.strerror}") from error
     if unpacking.top is None:
@@ -111,6 +127,7 @@ class _Header(NamedTuple):
     name: str
     type: bytes
     size_bytes: int
+    time_s: int
 
 
 class _Ended:
@@ -190,7 +207,7 @@ class _Unpacking:
             raise _Unreadable("no tar archive") from error
         if found.size < 0 or found.size > LARGEST_UNPACKED_BYTES:
             raise _Unreadable(f"{found.name!r} says it has {found.size:,} bytes")
-        return _Header(found.name, found.type, found.size)
+        return _Header(found.name, found.type, found.size, min(max(int(found.mtime), 0), _LATEST_S))
 
     def _unpack_file(self, path: str, header: _Header) -> None:
         above = os.path.dirname(path)
@@ -211,6 +228,7 @@ class _Unpacking:
                 else:
                     _write_all(file, chunk)
                 os.ftruncate(descriptor, file.tell())
+            os.utime(descriptor, (header.time_s, header.time_s))
         self._read(-header.size_bytes % _BLOCK_BYTES)
 
     def _pieces(self, size_bytes: int) -> Iterator[bytes]:

@@ -32,7 +32,8 @@ class LogEvent:
     intrinsic with that number were throttled to a `level`, because they took a `share` of the CPU time. `sample`,
     `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done. `missed` says
     `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
-    that sampling `kept` or `passed over`, as `text` says."""
+    that sampling `kept` or `passed over`, as `text` says; `unrecorded` that its child `pid` was not recorded, and
+    `why`."""
 
     kind: str
     time_ns: int
@@ -44,6 +45,7 @@ class LogEvent:
     share: str = ""
     text: str = ""
     what: str = ""
+    pid: int | None = None
 
 
 @dataclass
@@ -74,6 +76,7 @@ class Log:
     arguments: list[str] = field(default_factory=list)
     pid: int = 0
     ppid: int = 0
+    pid_namespace: int = 0  # its inode; 0 if unknown
     start_ns: int = 0
     time_ns: int = 0
     parent: str = ""
@@ -99,6 +102,11 @@ class Log:
     def missed(self, what: str) -> list[str]:
         """Why some of `what` (calls, lines, coverage, profile) was not recorded."""
         return [event.why for event in self.events if event.kind == "missed" and event.what == what]
+
+    def why_unrecorded(self, pid: int, since_ns: int) -> str:
+        """Why the child with this number, started then, was not recorded, as it said itself; empty if it did not."""
+        said = [event for event in self.events if event.kind == "unrecorded" and event.pid == pid]
+        return next((event.why for event in said if event.time_ns >= since_ns), "")
 
     @property
     def recorded(self) -> frozenset[str]:
@@ -303,6 +311,7 @@ class _LogReader:
     def _process(self, attributes: Attributes) -> None:
         self.log.pid = self._number(attributes, "pid")
         self.log.ppid = self._number(attributes, "ppid")
+        self.log.pid_namespace = self._number(attributes, "pid_namespace")
         self.log.start_ns = self._number(attributes, "start_ns")
         self.log.time_ns = self._number(attributes, "time_ns")
         self.log.parent = attributes.get("parent", "")
@@ -320,6 +329,7 @@ class _LogReader:
                 share=attributes.get("share", ""),
                 text=attributes.get("text", ""),
                 what=attributes.get("what", ""),
+                pid=integer(attributes.get("pid", "")),
             )
         )
 

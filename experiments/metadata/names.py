@@ -175,6 +175,16 @@ def list_experiments(directory: str) -> list[str]:
     return [path for *_, path in sorted(found)]
 
 
+def hint_if_empty(directory: str) -> str:
+    """Where else to look if `directory` is empty and not the current one: to be added to a message; or nothing."""
+    try:
+        is_empty = not os.listdir(directory) and not os.path.samefile(directory, os.curdir)
+    except OSError:
+        return ""
+    where = "~/.local/state/interpose/experiments of its user (in its container, if it has one)"
+    return f"; it is empty: a program that may not write there records into {where}" if is_empty else ""
+
+
 def list_unreadable(directory: str) -> list[str]:
     """The paths of what is called like an experiment in `directory`, and may not be looked into."""
     named = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))

@@ -137,6 +137,8 @@ def _refuse_what_is_none(directory: str) -> None:
     if names.LOG not in found:
         lists = any(each.endswith(names.SUFFIX) for each in found)
         hint = f"; interpose list {directory} lists the experiments in it" if lists else ""
+        if not name.endswith(names.SUFFIX):
+            hint = hint or names.hint_if_empty(directory)
         raise ExperimentError(f"{name}: not an experiment: {names.LOG} is missing{hint}")
 
 

@@ -25,7 +25,8 @@ MEMORY, COUNTS = "sampled_memory", "sampled_counts"
 RUNS, WAITS, READY, RECORDS = 1, 2, 3, 4  # states of a sample: READY had no processor, RECORDS began a recorded call
 COUNTED, COUNTED_IN_USER_MODE, NOT_COUNTED = 1, 2, 3  # kinds of what was counted
 NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
-ERRORS = 4096  # numbers of errors are below
+ERRORS = 4096  # numbers of errors are below, those of reasons of our own are not
+IN_OTHER_NAMESPACE = 4096
 _KEPT_STACKS = 500_000
 MEMORY_AT_MOST = 10_000_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
@@ -54,6 +55,11 @@ class Sampled:
         """Why the process could not be sampled; empty if it was sampled or sampling was not requested."""
         error = self._samples.head.unrecorded if self._samples and self._samples.head else 0
         return os.strerror(error) if 0 < error < ERRORS else ""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it was not sampled because its number is not valid where the monitor is."""
+        return bool(self._samples and self._samples.head and self._samples.head.unrecorded == IN_OTHER_NAMESPACE)
 
     def samples(self, since_ns: int = 0) -> Iterator[SampleRecord]:
         """The samples from `since_ns` on, in the order in which they were taken; a thread's have rising times."""

@@ -128,6 +128,13 @@ def find_place(parent: str, wanted: "Settings") -> tuple[str, str, str]:
     return founder, "", founder
 
 
+def starter_directory(parent: str) -> str:
+    """The experiment of the process that started this one, as its variable says; empty if it is not this user's."""
+    founder, _, lineage = parent.partition(" ")[2].rpartition(" ")
+    is_known = founder.startswith("/") and names.is_lineage(lineage) and _is_own_directory(founder)
+    return names.lineage_path(founder, lineage) if is_known else ""
+
+
 def _is_own_directory(path: str) -> bool:
     try:
         found = os.lstat(path)

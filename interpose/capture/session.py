@@ -8,12 +8,13 @@ import time
 
 _begun = (time.monotonic_ns(), time.thread_time_ns())
 _directory = ""  # the directory for the experiment, once known
+_starter = ""  # the experiment of the process that started this one, if it is recorded
 
 import os  # noqa: E402
 import sys  # noqa: E402
 
 from interpose import __version__, boot  # noqa: E402
-from interpose.capture.descent import NotRecorded, find_ancestor, find_place, is_chosen  # noqa: E402
+from interpose.capture.descent import NotRecorded, find_ancestor, find_place, is_chosen, starter_directory  # noqa: E402
 from interpose.capture.interposed import (  # noqa: E402
     GROUP,
     OUR_MODULES,
@@ -82,6 +83,16 @@ def _note_not_recorded(reason):
         return
     directory = _directory or settings_file.absolute(os.environ.get("INTERPOSE_DIR") or ".")
     state.note_not_recorded(program_name(sys.orig_argv), os.getpid(), reason, directory)
+    if _starter:
+        _tell_starter(reason)
+
+
+def _tell_starter(reason):
+    """Have the experiment of the process that started this one say why this one has none."""
+    from interpose.experiments.metadata import describe, endings
+
+    about = {"kind": "unrecorded", "time_ns": time.monotonic_ns(), "pid": os.getpid(), "why": reason}
+    endings.append(_starter, f"{describe.element('event', **about)}\n".encode())
 
 
 def forget(before):
@@ -112,7 +123,7 @@ def in_words(error):
 
 
 def _begin():
-    global _directory
+    global _directory, _starter
     environment = hide_added(os.environ)
     refuse_what_is_never_recorded()
     parent = environment.get(LINEAGE, "")
@@ -121,6 +132,8 @@ def _begin():
         raise NotRecorded
     wanted = in_force.at_start(environment, boot.load_settings)
     _directory = wanted.dir
+    if wanted.redact in ("", "off"):  # otherwise nothing is written that cannot be redacted here
+        _starter = starter_directory(parent)
     wanted.within = environment.get(WITHIN, "") if parent else ""
     if not wanted.record:
         raise NotRecorded

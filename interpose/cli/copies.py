@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 from interpose.analysis.recording.ending import is_running
 from interpose.errors import ExperimentError, InterposeError
-from interpose.experiments.maintenance import copying, saving
+from interpose.experiments.maintenance import copying, packed, saving
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damages
 
 
 def save(experiment: Experiment, to: str | None = None) -> str:
@@ -21,11 +23,28 @@ def save(experiment: Experiment, to: str | None = None) -> str:
         raise InterposeError(f"{place}: {error.strerror}; -o names another place") from None
 
 
-def copy(source: str, target: str) -> None:
-    """Copy the experiment at `source` to `target`; where its program runs, as it is at one instant.
+def copy(source: str, target: str) -> Damages:
+    """Copy the experiment at `source` to `target`; where its program runs, as it is at one instant. An archive is
+    unpacked; returns what could not be read of it.
 
     Raises OSError, and InterposeError.
     """
+    damages = Damages()
+    if packed.is_archive(source):
+        _unpack(source, target, damages)
+    else:
+        _copy(source, target)
+    return damages
+
+
+def _unpack(source: str, target: str, damages: Damages) -> None:
+    """Nothing is at `target` before all is there."""
+    above = os.path.dirname(os.path.abspath(target))
+    with tempfile.TemporaryDirectory(prefix=".interpose-", dir=above) as directory:
+        copying.move(packed.unpack(source, directory, damages), target)
+
+
+def _copy(source: str, target: str) -> None:
     try:
         experiment = Experiment(source)
     except ExperimentError:

@@ -21,7 +21,7 @@ from interpose.config import state
 from interpose.config.precedence import in_force
 from interpose.config.settings_file import absolute
 from interpose.errors import ExperimentError, UsageError
-from interpose.experiments.maintenance.packed import SUFFIX, unpack
+from interpose.experiments.maintenance.packed import SUFFIX, is_archive, unpack
 from interpose.experiments.metadata import group, names
 from interpose.experiments.metadata.labels import Window, windows
 from interpose.experiments.model.collection import Collection
@@ -177,7 +177,8 @@ def _open(given: str | None, damages: Damages) -> Experiment:
         elsewhere = [f"the newest elsewhere is {path}" for path in state.experiments_elsewhere()[-1:]]
         noted = [str(note) for note in state.not_recorded_in(directory, absolute("."))[-1:]]
         advice = "name it, or make one with interpose run app.py" if elsewhere else "interpose run app.py makes one"
-        raise ExperimentError("; ".join([f"no experiment in {directory}", *elsewhere, *(noted or [advice])]))
+        said = f"no experiment in {directory}{names.hint_if_empty(directory)}"
+        raise ExperimentError("; ".join([said, *elsewhere, *(noted or [advice])]))
     _say_what_is_newer(newest, directory)
     try:
         return Experiment(newest, damages)
@@ -199,8 +200,7 @@ def _readable_before(newest: str, directory: str) -> str:
 def _named(path: str, damages: Damages) -> Experiment:
     if is_remote(path):
         return _fetched(path, damages)
-    is_packed = path.endswith(SUFFIX) and os.path.isfile(path)
-    return _unpacked(path, damages) if is_packed else Experiment(path, damages)
+    return _unpacked(path, damages) if is_archive(path) else Experiment(path, damages)
 
 
 def _one_member(path: str, damages: Damages) -> Experiment:
@@ -220,7 +220,11 @@ class MayBeDamaged(Protocol):
 
 def note_damages(experiment: Experiment | MayBeDamaged) -> int:
     """Report damage of `experiment` in one line; return the exit code: 3 if there is any."""
-    damages = experiment.damages
+    return note(experiment.damages)
+
+
+def note(damages: Damages) -> int:
+    """The same of what could not be read."""
     if not damages.found:
         return 0
     more = f" (and {damages.count - _SHOWN} more)" if damages.count > _SHOWN else ""

@@ -110,7 +110,8 @@ class Settings(InForce):
         form="DIRECTORY",
         default=".",
         letter="d",
-        meaning="the directory for experiments; in a settings file, relative to that file",
+        meaning="the directory for experiments; if it is not writable, they go to "
+        "~/.local/state/interpose/experiments; in a settings file, relative to that file",
     )
     name = setting(
         values.parse_name,

@@ -15,11 +15,11 @@ from itertools import count
 from typing import BinaryIO
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.profile.counts import along_time
-from interpose.analysis.time.usage import Usage, usages
+from interpose.analysis.time.usage import Usage
 from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.threads import Thread
+from interpose.exports.counter_tracks import Unit, counter_tracks, usages_by_process
 from interpose.exports.flows import Flows, flows_of
 from interpose.exports.protobuf import double, fixed64, message, number, text
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
@@ -34,7 +34,7 @@ _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6  # clocks; the trace's own is the last of them
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
 _FLOW_ENDS = 48
-_LARGEST = (1 << 63) - 1
+_UNITS = {Unit.RATIO: (), Unit.COUNT: (number(3, 2),), Unit.BYTES: (number(3, 3),)}
 _LEVEL = 1  # of gzip: a third larger than the best, five times as fast
 
 
@@ -42,9 +42,7 @@ def write(analysis: Analysis, out: BinaryIO) -> None:
     """Write the trace of an analysis. Raises UsageError if single events were not kept."""
     experiment = analysis.experiment
     refuse_without_events(experiment)
-    used: dict[Process, list[Usage]] = {process: [] for process in experiment.processes}
-    for usage in usages(experiment):
-        used[usage.process].append(usage)
+    used = usages_by_process(experiment)
     tracks, flows = count(1), flows_of(experiment)
     with gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=out, mtime=0) as file:
         file.write(_clocks(experiment.founder))
@@ -90,7 +88,6 @@ class _Process:
         for thread in self._process.threads:
             yield from self._in_progress(thread)
         yield from self._counters(used)
-        yield from self._counted()
 
     def _packet(self, *fields: bytes, flags: int = _NEEDS_STATE) -> bytes:
         return message(_PACKET, number(_SEQUENCE, self._sequence), number(_FLAGS, flags), *fields)
@@ -167,25 +164,12 @@ class _Process:
             yield self._packet(number(_TIME, call.start_ns), message(_TRACK_EVENT, *begin))
 
     def _counters(self, used: Sequence[Usage]) -> Iterator[bytes]:
-        """Counters: the use until the next sample, and the memory at the sample."""
-        if not used:
-            return
-        processors, memory = next(self._tracks), next(self._tracks)
-        yield self._described(processors, text(2, "processors in use"), number(5, self._track), message(8))
-        yield self._described(memory, text(2, "largest memory"), number(5, self._track), message(8, number(3, 3)))
-        for usage in used:
-            rate = usage.used["cpu_ns"] / usage.elapsed_ns if usage.elapsed_ns else 0.0
-            yield self._counter(usage.start_ns, processors, double(44, rate))
-            yield self._counter(usage.start_ns + usage.elapsed_ns, memory, number(30, usage.max_rss_bytes))
-        yield self._counter(used[-1].start_ns + used[-1].elapsed_ns, processors, double(44, 0.0))
-
-    def _counted(self) -> Iterator[bytes]:
-        """Counters of what was counted beside time: the sums at each sample."""
-        for name, sums in along_time(self._process).items():
-            track = next(self._tracks)
-            yield self._described(track, text(2, name), number(5, self._track), message(8, number(3, 2)))
-            for time_ns, so_far in sums:
-                yield self._counter(time_ns, track, number(30, min(so_far, _LARGEST)))
+        for each in counter_tracks(self._process, used):
+            track, unit = next(self._tracks), _UNITS[each.unit]
+            yield self._described(track, text(2, each.name), number(5, self._track), message(8, *unit))
+            for time_ns, value in each.values:
+                as_value = double(44, value) if isinstance(value, float) else number(30, value)
+                yield self._counter(time_ns, track, as_value)
 
     def _counter(self, time_ns: int, track: int, value: bytes) -> bytes:
         event = message(_TRACK_EVENT, number(9, _COUNTER), number(11, track), value)

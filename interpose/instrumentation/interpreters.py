@@ -22,7 +22,7 @@ PYTHON_NAME = re.compile(r"(python|pypy)([0-9]+(\.[0-9]+)?t?)?(d|-dbg)?")
 OPTIONS_WITH_A_WORD = "XW"
 OPTIONS_THAT_MATTER = "SIEsP"
 
-# What an interpreter is asked to print. It must run on any Python 3, must not import the working directory's
+# What an interpreter is asked to print. It must run on any Python, also 2.7, must not import the working directory's
 # files, and says where the start-up files lie in the directories that `site` reads.
 QUESTION = """
 import sys
@@ -39,7 +39,7 @@ except Exception:
     version = None
 print(json.dumps({
     "executable": sys.executable,
-    "implementation": sys.implementation.name,
+    "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "python": list(sys.version_info[:3]),
     "version": version,
     "flags": getattr(sys, "abiflags", ""),

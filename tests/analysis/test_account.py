@@ -244,6 +244,24 @@ def test_a_call_in_the_table_and_among_the_events_has_ended(tmp_path):
     assert [found.call.call for found in accounted(build).open_calls] == [8]
 
 
+def test_cpu_time_for_which_code_has_no_wall_time_is_that_of_the_call_in_progress(tmp_path):
+    """A server's thread: the clock is read where its wait begins, and at its end, when it has woken up many times."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    wait = build.intrinsic("select.poll.poll", "idle")
+    opened = [{"start_ns": START_NS + 1000, "start_cpu_ns": 700, "call": 1, "intrinsic": wait}]
+    build.thread(end_ns=START_NS + 10_000, end_cpu_ns=2500, open_calls=opened)
+    build.thread(end_ns=START_NS + 10_000, end_cpu_ns=2500, open_calls=[{**opened[0], "start_cpu_ns": 2400}])
+    build.ended(10_000, 5_000)
+
+    analysis = Analysis(Experiment(str(build.write())))
+    made = profile(analysis, "kind")
+
+    shares = analysis.accounts[0].threads.values()
+    divided = [(share.program_cpu_ns, share.open_cpu_ns, share.paused_cpu_ns) for share in shares]
+    assert divided == [(700, 1800, 0), (1000, 1500, 0)]
+    assert sum(row.sums.self_cpu_ns for row in made.rows) == made.total.cpu_ns == 5000
+
+
 def test_cpu_time_of_threads_never_seen_is_the_rest_of_the_process(tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.thread(end_ns=START_NS + SECOND, end_cpu_ns=SECOND // 4)

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from interpose.analysis.recording.children import children_of
+from interpose.analysis.recording.lineage import unfollowed, why_not
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build
 
@@ -24,6 +25,22 @@ def test_a_child_that_was_asked_to_end_has_not_failed(tmp_path, status, failed):
     (found,) = children_of(Experiment(str(build.write())))
 
     assert (found.program, found.count, found.failed) == ("gzip", 1, failed)
+
+
+def test_a_child_that_said_why_it_was_not_recorded_is_shown_with_that(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    for pid in (77, 78):
+        command = build.string("/bin/python")
+        build.child(start_ns=START_NS + 5, end_ns=START_NS + SECOND, pid=pid, how=3, command=command)
+    said = [(4, 77, "an earlier process with this number"), (6, 77, "Python 3.13 has no interpose")]
+    for after_ns, pid, why in said:
+        event = f'<event kind="unrecorded" time_ns="{START_NS + after_ns}" pid="{pid}" why="{why}"/>'
+        build.log_events.append(event)
+
+    found = unfollowed(Experiment(str(build.write())))
+
+    whys = {child.record.pid: why_not(child, process) for process, child in found}
+    assert whys == {77: "Python 3.13 has no interpose", 78: "left no experiment"}
 
 
 # Each process starts the next from the same line; the innermost one computes.

@@ -71,6 +71,32 @@ def test_samples_in_transactions_that_overlap_are_of_none(tmp_path):
         assert in_functions in (0, *(row.split["logic"].cpu_ns // MS - less for less in range(3)))
 
 
+def test_samples_in_overlapping_transactions_of_tasks_are_of_the_task_whose_call_was_in_progress(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    mark = build.intrinsic("interpose.transaction", "logic", transaction="is")
+    stacks = {name: build.sampled_stack(("app.py", line, name)) for line, name in enumerate(("pay", "ship"), 3)}
+    jobs = {1: ("pay", 300), 2: ("ship", 700)}
+    build.block(
+        [
+            event(
+                0, 1000 * MS, cpu_ns * MS, inner_wall_ns=(1000 - cpu_ns) * MS, call=task, task=task,
+                intrinsic=mark, detail=build.string(name),
+            )
+            for task, (name, cpu_ns) in jobs.items()
+        ]
+    )  # fmt: skip
+    for number, now in enumerate(range(5, 1000, 10)):
+        task = 1 if number % 10 < 3 else 2
+        inside = {"call": task, "intrinsic": mark, "stack": stacks[jobs[task][0]]}
+        build.thread_sample(START_NS + now * MS, cpu_ns=now * MS, **inside)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1, recorded=2, made=2)
+    build.ended(1000 * MS, 1000 * MS)
+
+    _, found = found_in(build)
+
+    assert found == {("pay", "pay"): 300, ("ship", "ship"): 700}
+
+
 def test_the_command_lists_them(tmp_path, capsys):
     path = str(served(tmp_path / "t.1.er").write())
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from interpose.analysis.time.cpu_readings import Readings, add_process_now, add_thread_now
+from interpose.experiments.metadata.log import Log
 
 pytestmark = pytest.mark.any_python
 
@@ -32,8 +33,8 @@ def test_the_kernel_tells_what_threads_and_processes_have_used_until_now():
     while time.process_time() < end:
         pass
 
-    add_process_now(process, os.getpid())
-    add_thread_now(thread, os.getpid(), threading.get_native_id())
+    add_process_now(process, Log(pid=os.getpid()))
+    add_thread_now(thread, Log(pid=os.getpid()), threading.get_native_id())
 
     assert process.at(time.monotonic_ns()) == pytest.approx(time.process_time_ns(), abs=50_000_000)
     assert thread.at(time.monotonic_ns()) == pytest.approx(time.thread_time_ns(), abs=50_000_000)
@@ -42,7 +43,7 @@ def test_the_kernel_tells_what_threads_and_processes_have_used_until_now():
 def test_what_has_ended_adds_no_reading():
     readings = Readings()
 
-    add_process_now(readings, 2**22 + 1)
-    add_thread_now(readings, 2**22 + 1, 2**22 + 1)
+    add_process_now(readings, Log(pid=2**22 + 1))
+    add_thread_now(readings, Log(pid=2**22 + 1), 2**22 + 1)
 
     assert readings.at(time.monotonic_ns()) == 0

@@ -321,6 +321,17 @@ def test_the_reason_that_the_program_kept_is_told(interpose, tmp_path):
     assert done.stderr.endswith(": not recorded: no room\n")
 
 
+def test_an_interpreter_that_does_not_answer_is_named_with_the_remedy(interpose, tmp_path):
+    (tmp_path / "python").write_text("#!/bin/sh\necho hello\n")
+    (tmp_path / "python").chmod(0o700)
+
+    done = interpose("run", str(tmp_path / "python"), "app.py")
+
+    assert done.stdout == "hello\n"
+    said = f"{tmp_path}/python does not say whether it has interpose; install it there"
+    assert done.stderr == f"interpose: nothing was recorded: {said}: {tmp_path}/python -m pip install interpose\n"
+
+
 def test_with_the_variable_exported_run_does_not_record_itself(interpose, tmp_path):
     interpose("run", sys.executable, "-c", "pass", variables={"INTERPOSE": "1"})
     interpose("list", variables={"INTERPOSE": "1"})

@@ -128,6 +128,12 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
     assert warnings == ["INTERPOSE_KIND is not a setting; interpose doctor lists them"]
 
 
+WHERE_ELSE = (
+    "it is empty: a program that may not write there records into ~/.local/state/interpose/experiments of its user "
+    "(in its container, if it has one)"
+)
+
+
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
@@ -136,7 +142,7 @@ def test_a_variable_that_is_no_setting_is_told_in_the_experiment_and_not_by_the_
             1,
             "work: not an experiment: log.xml is missing; interpose list . lists the experiments in it",
         ),
-        (["report", "else"], 1, "else: not an experiment: log.xml is missing"),
+        (["report", "else"], 1, f"else: not an experiment: log.xml is missing; {WHERE_ELSE}"),
         (["report", "wrong.er"], 1, "wrong.er/log.xml: not the log of an experiment"),
         (["cp", "order.1.er", "new.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
         (["report", "../work/gone.er"], 1, "../work/gone.er: no such experiment"),

@@ -1,6 +1,7 @@
 """An experiment as one file: packed and read by every command; hostile ones refused or read in part, in bounds."""
 
 import io
+import json
 import os
 import resource
 import subprocess
@@ -18,6 +19,7 @@ from interpose.experiments.maintenance import packed
 from interpose.experiments.maintenance.packed import pack, unpack
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
+from interpose.reports.formats import units
 from tests.build import Build, event
 from tests.experiments.test_hostile import small
 
@@ -357,3 +359,74 @@ def test_no_room_for_unpacking_is_told(tmp_path, capsys):
     assert code == 1
     assert "cannot be unpacked: File too large" in capsys.readouterr().err
     assert os.listdir(tmp_path / "tmp") == []
+
+
+def contents(directory):
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_cp_of_an_archive_makes_the_directory_as_it_was(tmp_path, capsys):
+    founder = family(tmp_path / "t.1.er")
+    os.utime(founder / "log.xml", (5, 5))
+    pack(str(founder), str(tmp_path / "kept.er.tar.zst"))
+    (tmp_path / "into").mkdir()
+
+    for target in ("new.er", "into"):
+        assert main(["cp", str(tmp_path / "kept.er.tar.zst"), str(tmp_path / target)]) == 0
+
+    for made in (tmp_path / "new.er", tmp_path / "into" / "kept.er"):
+        assert contents(made) == contents(founder)
+        assert ((made / "log.xml").stat().st_mtime, made.stat().st_mode & 0o777) == (5, 0o700)
+    assert sorted(os.listdir(tmp_path / "into")) == ["kept.er"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_cp_of_a_damaged_archive_makes_what_can_be_read_and_says_so(tmp_path, capsys):
+    pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "t.er.tar.zst"))
+    whole = (tmp_path / "t.er.tar.zst").read_bytes()
+    (tmp_path / "t.er.tar.zst").write_bytes(whole[:-1])
+
+    assert main(["cp", str(tmp_path / "t.er.tar.zst"), str(tmp_path / "new.er")]) == 3
+
+    assert capsys.readouterr().err.startswith("interpose: t.er.tar.zst: not readable as zstandard")
+    assert contents(tmp_path / "new.er") == contents(tmp_path / "t.1.er")
+
+
+@pytest.mark.parametrize("name", ["../out.er/log.xml", "/t.er/log.xml", "t.er/../../log.xml", "t.er/strange/file"])
+def test_cp_of_a_hostile_archive_makes_nothing(tmp_path, name, capsys):
+    (tmp_path / "t.er.tar.zst").write_bytes(hostile((name, tarfile.REGTYPE, {})))
+    before = sorted(os.listdir(tmp_path))
+
+    assert main(["cp", str(tmp_path / "t.er.tar.zst"), str(tmp_path / "new.er")]) == 1
+
+    assert "is not part of an experiment" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_mv_of_an_archive_says_what_unpacks_it(tmp_path, capsys):
+    pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "t.er.tar.zst"))
+
+    assert main(["mv", str(tmp_path / "t.er.tar.zst"), str(tmp_path / "new.er")]) == 2
+
+    assert "interpose cp unpacks it" in capsys.readouterr().err
+
+
+def test_check_of_an_archive_of_which_nothing_can_be_read_ends_as_damaged(tmp_path, capsys):
+    pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "t.er.tar.zst"))
+    (tmp_path / "t.er.tar.zst").write_bytes((tmp_path / "t.er.tar.zst").read_bytes()[:20])
+
+    assert main(["check", str(tmp_path / "t.er.tar.zst")]) == 3
+
+    assert capsys.readouterr().out == "t.er.tar.zst: cut short: damaged, and nothing can be read\n"
+
+
+def test_archives_are_listed_after_experiments_with_their_size(tmp_path, capsys):
+    pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "a.er.tar.zst"))
+    size_bytes = (tmp_path / "a.er.tar.zst").stat().st_size
+
+    assert main(["list", str(tmp_path), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert main(["list", str(tmp_path)]) == 0
+
+    assert [(row["name"], row["size_bytes"]) for row in rows] == [("t.1.er", None), ("a.er.tar.zst", size_bytes)]
+    assert f"archive, {units.size(size_bytes)}" in capsys.readouterr().out

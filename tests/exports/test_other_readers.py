@@ -212,6 +212,60 @@ def test_flows_of_perfetto_lead_from_a_call_to_the_process_and_the_request_that_
     assert arrows == {("http.client.HTTPConnection.request", "wsgiref.simple_server.WSGIRequestHandler.handle"): 3}
 
 
+class ReplayOfChrome:
+    """Takes a trace of the Trace Event Format apart: slices by name and length, the slices at both ends of each flow,
+    and the values of counters."""
+
+    def __init__(self, path):
+        self.entries = json.loads(path.read_text())["traceEvents"]
+        self.slices = Counter((each["name"], self.ns(each["dur"])) for each in self.entries if each["ph"] == "X")
+        self.counters = defaultdict(list)
+        for each in self.entries:
+            if each["ph"] == "C":
+                self.counters[each["name"]] += each["args"].values()
+
+    def ns(self, microseconds):
+        return round(microseconds * 1000)
+
+    def flows(self):
+        """The names of the slices that each flow leads from, and to: the innermost ones that begin there."""
+        shortest = {}
+        for each in sorted((each for each in self.entries if each["ph"] == "X"), key=lambda each: -each["dur"]):
+            shortest[each["pid"], each["tid"], each["ts"]] = each["name"]
+        ends = [
+            {each["id"]: shortest[each["pid"], each["tid"], each["ts"]] for each in self.entries if each["ph"] == phase}
+            for phase in "sf"
+        ]
+        return tuple(ends)
+
+
+def test_chrome_has_the_slices_flows_and_counters_of_perfetto_in_the_order_of_time(tmp_path):
+    (tmp_path / "app.py").write_text(REQUESTING)
+    told = environment(INTERPOSE="1", INTERPOSE_PROPAGATE="1", INTERPOSE_SAMPLE="0.01")
+    subprocess.run([sys.executable, "app.py", SERVING], cwd=tmp_path, env=told, check=True)
+    path = str(tmp_path / "test.1.er")
+
+    perfetto, chrome = Replay(exported(path, "perfetto", tmp_path)), ReplayOfChrome(exported(path, "chrome", tmp_path))
+
+    assert chrome.slices == Counter((name, length_ns) for name, length_ns, *_ in perfetto.slices)
+    assert any(name.endswith("server.py") for name, _ in chrome.slices)
+    assert chrome.flows() == perfetto.flows()
+    assert len(chrome.flows()[0]) == 4
+    assert {name: len(values) for name, values in chrome.counters.items()} == perfetto.counters
+    assert {"processors in use", "largest memory"} <= set(chrome.counters)
+    times = [each["ts"] for each in chrome.entries if each["ph"] != "M"]
+    assert times == sorted(times)
+
+
+def test_chrome_has_the_sums_of_what_was_counted(tmp_path):
+    path = str(build_in(tmp_path / "test.1.er").write())
+
+    counters = ReplayOfChrome(exported(path, "chrome", tmp_path)).counters
+
+    assert counters["faults"] == [*(200 * second for second in range(1, 7)), 1500, 1900]
+    assert counters["migrations"] == [3]
+
+
 def test_perfetto_of_hostile_names_is_read(tmp_path):
     replay = Replay(exported(hostile(tmp_path), "perfetto", tmp_path))
 

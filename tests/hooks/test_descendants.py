@@ -11,6 +11,7 @@ import pytest
 from families import lineages, run
 from tracing import has_own_library, write_program
 
+from interpose.analysis.recording.lineage import unfollowed, why_not
 from interpose.config import state
 from interpose.experiments.model.experiment import Experiment
 
@@ -118,6 +119,9 @@ def test_a_python_for_which_nothing_is_compiled_runs_undisturbed(tmp_path, monke
     assert on == off
     assert lineages(tmp_path / "on" / "test.1.er") == {"": 1, "_f": 10}
     assert " has no interpose; install it there: " in state.not_recorded()[-1].reason
+    experiment = Experiment(str(tmp_path / "on" / "test.1.er"))
+    reasons = {why_not(child, process) for process, child in unfollowed(experiment)}
+    assert any(f"{debians} -m pip install interpose" in why for why in reasons), reasons
 
 
 # --- environments

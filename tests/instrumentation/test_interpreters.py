@@ -1,6 +1,8 @@
 """Which interpreter a command starts, and whether it would record."""
 
+import glob
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -97,6 +99,19 @@ def test_our_own_interpreter_says_what_it_is():
     assert answer.implementation == sys.implementation.name
     assert answer.python == sys.version_info[:3]
     assert answer.site
+
+
+def test_python_2_says_which_version_it_is():
+    """It has no `sys.implementation`, and no annotations."""
+    python = next(iter(glob.glob(os.path.expanduser("~/.pyenv/versions/2.7*/bin/python"))), shutil.which("python2.7"))
+    if not python:
+        pytest.skip("no Python 2.7")
+
+    answer = interpreters.ask(Interpreter(python))
+
+    assert answer is not None
+    assert answer.python[:2] == (2, 7)
+    assert interpreters.obstacles(answer)[0].endswith("; interpose records 3.11 and later")
 
 
 def test_asking_runs_nothing_of_the_working_directory(tmp_path, monkeypatch):

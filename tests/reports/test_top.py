@@ -61,6 +61,15 @@ def test_only_the_last_seconds_count(tmp_path):
     assert found.threads == 1
 
 
+def test_without_a_profile_it_is_said_how_to_get_one(tmp_path, capsys):
+    build = built(tmp_path / "t.1.er")
+    build.sampled = []
+
+    assert main(["top", "--once", str(build.write())]) == 0
+
+    assert "no functions: there is no profile (interpose attach --record calls,profile PID " in capsys.readouterr().out
+
+
 def test_a_thread_with_calls_and_samples_counts_once(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     query, stack = build.intrinsic("sqlite3.Cursor.execute", "db"), build.sampled_stack(("app.py", 3, "view"))

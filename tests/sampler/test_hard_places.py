@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.profiled import profiled
 from interpose.analysis.recording.ending import has_mapped
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import RUNS, Sampled
@@ -282,6 +284,48 @@ def test_a_child_whose_number_is_another_process_outside_is_not_sampled(interpos
     child = Experiment(str(tmp_path / "work" / "test.1.er")).processes[-1]
     assert child.log.pid == 1
     assert list(Sampled(child).samples()) == []
+
+
+ELSEWHERE = "import time\nwhile time.process_time() < 0.3: sum(range(1000))\n"
+DECOY = """
+import subprocess, sys, threading
+def decoy():
+    while not done: sum(range(1000))
+done = []
+thread = threading.Thread(target=decoy)
+thread.start()
+print(subprocess.run(sys.argv[1:], capture_output=True, text=True))
+done.append(1)
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+@pytest.mark.parametrize("has_decoy", [False, True])
+def test_nothing_is_read_of_the_process_that_has_the_number_outside(own_environment, tmp_path, has_decoy):
+    """Process 1 outside is the machine's first one, which may not be read, or a process of the same user."""
+    (tmp_path / "app.py").write_text(ELSEWHERE)
+    namespace = ["unshare", "-fp", "--mount-proc", sys.executable]
+    words = [sys.executable, "-m", "interpose", "run", "--profile", "500", "-O", "t.1.er", *namespace, "app.py"]
+    if shutil.which("strace"):
+        words = ["strace", "-f", "-qq", "-o", "calls", "-e", "trace=openat", *words]
+    if has_decoy:
+        (tmp_path / "decoy.py").write_text(DECOY)
+        words = [*namespace, "decoy.py", *words]
+
+    done = subprocess.run(words, cwd=tmp_path, env=own_environment, capture_output=True, text=True, timeout=60)
+
+    if "unshare:" in done.stdout + done.stderr:
+        pytest.skip("no right to make a namespace")
+    assert done.returncode == 0, done.stderr
+    experiment = Experiment(str(tmp_path / "t.1.er"))
+    inside = [each for each in experiment.processes if each.log.pid == 1 and each.log.interpreter]
+    assert [(Sampled(each).is_elsewhere, list(Sampled(each).samples())) for each in inside] == [(True, [])]
+    assert "another PID namespace" in profiled(Analysis(experiment)).sampling.refused
+    if shutil.which("strace"):
+        calls = (tmp_path / "calls").read_text().splitlines()
+        assert [line for line in calls if "app.py" in line]
+        assert [line for line in calls if '"/proc/1/' in line] == []
 
 
 FILLED_STACK = """

@@ -256,6 +256,8 @@ def _divided(
     program_cpu_ns = left_cpu_ns - own_cpu_ns
     open_wall_ns = min(open_ns[0], program_wall_ns)
     open_cpu_ns = min(open_ns[1], open_wall_ns, program_cpu_ns)
+    # What code has no wall time for was used in the call in progress, which woke up and returned to its wait.
+    open_cpu_ns = max(open_cpu_ns, program_cpu_ns - (program_wall_ns - open_wall_ns))
     program_wall_ns, program_cpu_ns = program_wall_ns - open_wall_ns, program_cpu_ns - open_cpu_ns
     paused_wall_ns = min(paused.wall_ns, program_wall_ns)
     most_cpu_ns = program_wall_ns - paused_wall_ns  # of code

@@ -1,8 +1,8 @@
 """CPU time by function within each transaction, by the times of samples and transactions on a thread.
 
 The CPU time of a transaction between its calls is known (its part `logic`); samples divide it among functions. If
-transactions overlap on a thread, as those that await do, a sample in the overlap belongs to none, and the others
-represent it.
+transactions of tasks overlap on a thread, a sample belongs to that of the task whose call was in progress. If others
+overlap, a sample in the overlap belongs to none, and the others represent it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.consolidation.consolidate import follow
 from interpose.analysis.profile.balance import Code, Spent, apportioned, divided
 from interpose.analysis.profile.profiled import (
     NOT_SAMPLED,
@@ -27,10 +26,11 @@ from interpose.analysis.profile.profiled import (
     numbers_of,
     profiled,
 )
-from interpose.analysis.profile.weights import Pool, Weights, walk
+from interpose.analysis.profile.weights import Pool, Weights, is_code, walk
 from interpose.analysis.time.lifetimes import paused_outside
 from interpose.analysis.transactions.response_times import LOGIC, Transaction, Transactions, key_of
-from interpose.analysis.transactions.spans import NotingTracker
+from interpose.analysis.transactions.spans import TransactionsOfProcess
+from interpose.analysis.transactions.tracking import OPEN
 from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.stacks import Site
@@ -80,18 +80,18 @@ class _Found:
 def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iterator[tuple[Transaction, Weights]]:
     """The weights of the samples in each transaction of a process; those of a thread stand for its CPU time."""
     process = of.process
-    tracker = NotingTracker(process, paused_outside(process, analysis.pauses))
-    follow(process, tracker)
-    for spans in tracker.spans.values():
-        spans.sort()
+    containers, waits = numbers_of(process, CONTAINERS), numbers_of(process, ONLY_WAITING)
+    transactions = TransactionsOfProcess(process, paused_outside(process, analysis.pauses))
+    sampled = {(each.thread, each.call) for each in of.sampled.samples() if each.call and is_code(each, containers)}
+    of_tasks = transactions.names_of_tasks_calls(sampled)
 
     def pool_of(sample: SampleRecord) -> Pool | None:
-        spans = tracker.spans.get(sample.thread)
-        name = spans.name_at(sample.last_ns) if spans else 0
+        name = transactions.name_at(sample.thread, sample.last_ns)
+        if name <= OPEN:  # the thread itself is in none that has a name
+            name = of_tasks.get((sample.thread, sample.call), 0) or name
         return sample.thread, name
 
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
-    containers, waits = numbers_of(process, CONTAINERS), numbers_of(process, ONLY_WAITING)
     pools = walk(of.sampled, started, containers, waits, pool_of).pools
     for name, weights in _scaled(of, pools).items():
         row = made.by_key.get(key_of(process, name)) if name else None

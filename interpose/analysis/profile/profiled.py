@@ -294,14 +294,21 @@ def profiled(analysis: Analysis) -> Profiled:
         return made
     for account in analysis.accounts:
         sampled = Sampled(account.process)
-        if why_not := sampled.why_not:
-            needed = "its memory cannot be read" if sampled.is_python else "the kernel permits no perf events"
-            made.sampling.refused = f"{needed}: {why_not}"
+        if refused := _why_refused(sampled):
+            made.sampling.refused = refused
         elif sampled.is_there and not account.process.log.interval:
             found = _of_process(analysis, account, sampled)
             made.processes.append(found)
             _count(made.sampling, found)
     return made
+
+
+def _why_refused(sampled: Sampled) -> str:
+    """Why the process could not be sampled; empty if it could be."""
+    if sampled.is_elsewhere:
+        return "it is in another PID namespace than the monitor's /proc"
+    needed = "its memory cannot be read" if sampled.is_python else "the kernel permits no perf events"
+    return f"{needed}: {sampled.why_not}" if sampled.why_not else ""
 
 
 def _count(sampling: Sampling, found: ProcessProfile) -> None:

@@ -71,12 +71,14 @@ class Recent:
 
 @dataclass
 class Seconds:
-    """What was found in `length_ns` until `until_ns` on the monotonic clock, largest first."""
+    """What was found in `length_ns` until `until_ns` on the monotonic clock, largest first; functions only where the
+    program `is_profiled`."""
 
     until_ns: int
     length_ns: int
     rows: list[Recent] = field(default_factory=list)
     threads: int = 0
+    is_profiled: bool = True
 
     @property
     def since_ns(self) -> int:
@@ -95,9 +97,9 @@ def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
     recorded_ns = until_ns - min(process.log.start_ns for process in experiment.processes)
     made = Seconds(until_ns, min(length_ns, max(recorded_ns, 0)))
     found: dict[tuple[str, str, Site | None], Recent] = {}
-    is_profiled = any(Sampled(process).is_there for process in experiment.processes)
+    made.is_profiled = any(Sampled(process).is_there for process in experiment.processes)
     for process in experiment.processes:
-        recent = _RecentOfProcess(process, made, is_profiled)
+        recent = _RecentOfProcess(process, made, made.is_profiled)
         for each in recent.rows():
             row = found.setdefault((each.kind, each.name, each.site), Recent(each.kind, each.name, each.site))
             row.calls += each.calls
@@ -151,7 +153,7 @@ class _RecentOfProcess:
         for sample in self._process.overview:
             found.add(sample.time_ns, sample.cpu_ns)
         if self._is_running:
-            add_process_now(found, self._process.log.pid)
+            add_process_now(found, self._process.log)
         return found
 
     def _read_clocks(self) -> None:
@@ -163,7 +165,7 @@ class _RecentOfProcess:
             for call in thread.open_calls:
                 clock.add(call.start_ns, call.start_cpu_ns)
             if self._is_running and not record.end_ns:
-                add_thread_now(clock, self._process.log.pid, record.tid)
+                add_thread_now(clock, self._process.log, record.tid)
 
     def _read_samples(self) -> Counter[int]:
         """Add their readings to the clocks. Returns how often each stack of threads without recorded calls was seen to

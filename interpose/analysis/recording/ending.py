@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from interpose.experiments.format.children import EXEC, Child, split_lineage
 from interpose.experiments.format.records import Overview
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.process_numbers import number_here
 
 OVERVIEW_END = 3
 OVERVIEW_STOPPED = 4
@@ -143,7 +144,7 @@ def is_running(process: Process) -> bool:
     """
     if _as_detached(process) or process.log.system.get("host") != os.uname().nodename:
         return False
-    started_ns = _calendar_start_ns(process.log.pid)
+    started_ns = _calendar_start_ns(number_here(process.log))
     return started_ns is not None and started_ns <= process.log.time_ns + _SLACK_NS
 
 

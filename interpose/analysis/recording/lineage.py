@@ -73,7 +73,8 @@ def why_not(child: Child, starter: Process) -> str:
     is_excluded = child.why == EXCLUDED or child.record.pid in starter.excluded
     if is_excluded or (chosen == "off" and not child.why):
         return f"{EXCLUDED} '{chosen}'"
-    return child.why or LEFT_NO_EXPERIMENT
+    said = starter.log.why_unrecorded(child.record.pid, child.record.start_ns)
+    return child.why or said or LEFT_NO_EXPERIMENT
 
 
 def program_of(child: Child, starter: Process) -> str:

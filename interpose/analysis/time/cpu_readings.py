@@ -6,6 +6,9 @@ import time
 from bisect import bisect_left
 from functools import cached_property
 
+from interpose.experiments.metadata.log import Log
+from interpose.experiments.model.process_numbers import is_number_here, number_here
+
 _OF_PROCESS = 2  # how the kernel numbers the clock of a process's CPU time: the complement of its number, and this
 
 
@@ -44,18 +47,22 @@ class Readings:
         return sorted(self._added)
 
 
-def add_process_now(readings: Readings, pid: int) -> None:
-    """Add what the process has used until now, if it is there."""
+def add_process_now(readings: Readings, log: Log) -> None:
+    """Add what the process with this log has used until now, if it is there."""
+    pid = number_here(log)
     try:
-        readings.add(time.monotonic_ns(), time.clock_gettime_ns(~pid << 3 | _OF_PROCESS))
+        if pid:
+            readings.add(time.monotonic_ns(), time.clock_gettime_ns(~pid << 3 | _OF_PROCESS))
     except OSError:
         return
 
 
-def add_thread_now(readings: Readings, pid: int, tid: int) -> None:
-    """The same of a thread of a process."""
+def add_thread_now(readings: Readings, log: Log, tid: int) -> None:
+    """The same of a thread of the process, if it has that number here."""
+    if not is_number_here(log):
+        return
     try:
-        with open(f"/proc/{pid}/task/{tid}/schedstat", "rb") as file:
+        with open(f"/proc/{log.pid}/task/{tid}/schedstat", "rb") as file:
             readings.add(time.monotonic_ns(), int(file.read().split()[0]))
     except (OSError, ValueError, IndexError):
         return

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from interpose.analysis.calls.paused import PausedTimes
 from interpose.analysis.consolidation.consolidate import follow
@@ -25,6 +26,8 @@ from interpose.analysis.transactions.tracking import (
 )
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.process import Process
+
+_OF_CALL = ("thread", "call", "task", "start_ns")
 
 
 @dataclass
@@ -93,34 +96,69 @@ class NotingTracker(Tracker):
 class TransactionsOfCalls:
     """Gives the name of a call's transaction, as `interpose transactions` has it; empty if that is unknown.
 
-    A process is read at the first of its calls. A call made by a task belongs to the request or task that the same task
-    serves, because those of several tasks overlap on one thread.
+    A process is read at the first of its calls.
     """
 
     def __init__(self) -> None:
-        self._known: dict[Process, _OfProcess] = {}
+        self._known: dict[Process, TransactionsOfProcess] = {}
 
     def __call__(self, process: Process, event: Event) -> str:
         if process not in self._known:
-            self._known[process] = _OfProcess(process)
-        name = self._known[process].name_at(event)
+            self._known[process] = TransactionsOfProcess(process)
+        name = self._known[process].name_of_call(event.thread, event.task, event.start_ns)
         return name_of(process, name) if name else ""
 
 
-class _OfProcess:
-    """The transactions of the threads of a process, and those of its tasks."""
+class TransactionsOfProcess:
+    """The transactions of the threads of a process, and those of its tasks.
 
-    def __init__(self, process: Process) -> None:
-        tracker = NotingTracker(process)
+    A call made by a task belongs to the request or task that the same task serves, because those of several tasks
+    overlap on one thread.
+    """
+
+    def __init__(self, process: Process, paused: PausedTimes | None = None) -> None:
+        tracker = NotingTracker(process, paused)
         follow(process, tracker)
-        self._threads, self._tasks = tracker.spans, _spans_of_tasks(process)
-        for spans in (*self._threads.values(), *self._tasks.values()):
+        self._process, self._threads = process, tracker.spans
+        for spans in self._threads.values():
             spans.sort()
 
-    def name_at(self, event: Event) -> int:
-        """What names the transaction in which the call began."""
-        spans = self._tasks.get(event.task) if event.task else self._threads.get(event.thread)
-        return spans.name_at(event.start_ns) if spans else 0
+    @cached_property
+    def _tasks(self) -> dict[int, Spans]:
+        found = _spans_of_tasks(self._process)
+        for spans in found.values():
+            spans.sort()
+        return found
+
+    def name_at(self, thread: int, time_ns: int) -> int:
+        """What names the transaction that a thread was in at that instant, tasks aside; 0 if that is unknown."""
+        spans = self._threads.get(thread)
+        return spans.name_at(time_ns) if spans else 0
+
+    def name_of_call(self, thread: int, task: int, start_ns: int) -> int:
+        """What names the transaction in which a call began; 0 if that is unknown."""
+        if not task:
+            return self.name_at(thread, start_ns)
+        spans = self._tasks.get(task)
+        return spans.name_at(start_ns) if spans else 0
+
+    def names_of_tasks_calls(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
+        """What names the transactions of those of the wanted calls, each a thread and a number, that tasks made."""
+        made = _calls_of_tasks(self._process, wanted) if wanted else {}
+        return {(thread, call): self.name_of_call(thread, *made[thread, call]) for thread, call in made}
+
+
+def _calls_of_tasks(process: Process, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, int]]:
+    """The task and the start of those of the wanted calls that tasks made."""
+    if process.events is None:
+        return {}
+    picker = process.events.layout.unsigned(_OF_CALL).picker(_OF_CALL)
+    events = (event for block in process.events.blocks() for event in picker.many(block.events))
+    found = {}
+    for thread, call, task, start_ns in events:
+        if task and (thread, call) in wanted:
+            found[thread, call] = task, start_ns
+    return found
 
 
 def _spans_of_tasks(process: Process) -> dict[int, Spans]:

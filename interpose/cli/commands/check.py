@@ -12,6 +12,7 @@ from interpose.cli.destinations import do, refuse_running
 from interpose.cli.experiment_choice import open_experiment
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.maintenance.copying import copy, refuse_what_is_none
+from interpose.experiments.maintenance.packed import DamagedArchive
 from interpose.experiments.maintenance.repair import repair
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
@@ -43,7 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(path: str, arguments: argparse.Namespace) -> int:
     if arguments.repair:
         path = _repaired(path.rstrip("/"), arguments)
-    experiment = open_experiment(path, archive=False)
+    try:
+        experiment = open_experiment(path, archive=False)
+    except DamagedArchive as error:
+        print(clean(f"{error}: damaged, and nothing can be read"))
+        return DAMAGED
     for line in _lines(experiment):
         print(clean(line))
     return DAMAGED if experiment.damages.count else 0

@@ -1,4 +1,4 @@
-"""`interpose cp`: copy experiments; one that is still written as `interpose save` does."""
+"""`interpose cp`: copy experiments; one that is still written as `interpose save` does. Archives are unpacked."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 
 from interpose.cli.copies import copy
 from interpose.cli.destinations import add_places_arguments, do, targets
+from interpose.cli.experiment_choice import note
 
 NAME = "cp"
-HELP = "copy an experiment, or several into a directory"
+HELP = "copy experiments, or unpack an archive"
 EXAMPLE = "interpose cp test.1.er before.1.er"
 
 
@@ -18,6 +19,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    for source, target in targets(arguments.experiments, arguments.target):
-        do(partial(copy, source, target), target)
-    return 0
+    found = targets(arguments.experiments, arguments.target, with_archives=True)
+    return max(note(do(partial(copy, source, target), target)) for source, target in found)

@@ -305,7 +305,8 @@ def why_not_recorded(words: list[str], in_force: Settings, ended: child.Ended, b
         return f"nothing was recorded: {error}"
     answer = interpreters.ask(interpreter)
     if answer is None:
-        return f"nothing was recorded: {interpreter.path} does not say whether it has interpose"
+        install = f"install it there: {interpreter.path} -m pip install interpose"
+        return f"nothing was recorded: {interpreter.path} does not say whether it has interpose; {install}"
     for obstacle in interpreters.obstacles(answer):
         return obstacle
     return "nothing was recorded: the program ended before recording began"

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.recording.ending import ending
 from interpose.errors import ExperimentError
+from interpose.experiments.maintenance.packed import is_archive
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import Column, Table, Values, clean
-from interpose.reports.formats.units import SECOND_NS, age, scale_for
+from interpose.reports.formats.units import SECOND_NS, age, scale_for, size
 from interpose.reports.screen.state import command_line, ending_in_words
 
-NAMES = ("name", "time_ns", "command", "elapsed_ns", "calls", "state")
+NAMES = ("name", "time_ns", "command", "elapsed_ns", "calls", "state", "size_bytes")
 
 
 @dataclass(frozen=True)
 class Listed:
-    """An experiment in one line; where it cannot be read, `state` says why."""
+    """An experiment in one line; where it cannot be read, `state` says why. Of an archive, only the size is known."""
 
     name: str
     state: str
@@ -28,10 +29,11 @@ class Listed:
     command: str = ""
     elapsed_ns: int | None = None
     calls: int | None = None
+    size_bytes: int | None = None
 
 
 def experiments_table(paths: Iterable[str], now_s: float) -> Table:
-    """The table of the experiments at `paths`, which are opened one after the other."""
+    """The table of the experiments and archives at `paths`, which are opened one after the other."""
     columns = [
         Column("name", lambda row: clean(row.name), right=False),
         Column("when", lambda row: _when(row, now_s)),
@@ -45,6 +47,9 @@ def experiments_table(paths: Iterable[str], now_s: float) -> Table:
 
 def _listed(paths: Iterable[str]) -> Iterator[Listed]:
     for path in paths:
+        if is_archive(path):
+            yield _of_archive(path)
+            continue
         try:
             yield _of_experiment(Experiment(path))
         except ExperimentError as error:
@@ -63,6 +68,11 @@ def _of_experiment(experiment: Experiment) -> Listed:
     elapsed_ns = max(last_ns - founder.log.start_ns, 0)
     began_ns = founder.log.time_ns or None
     return Listed(experiment.name, state, began_ns, command_line(founder), elapsed_ns, calls)
+
+
+def _of_archive(path: str) -> Listed:
+    size_bytes = os.stat(path).st_size
+    return Listed(os.path.basename(path), f"archive, {size(size_bytes)}", size_bytes=size_bytes)
 
 
 def _values(row: Listed) -> Values:

@@ -27,6 +27,8 @@ def recent_lines(found: Seconds, places: Places, width: int, limit: int) -> Iter
         yield ""
         if rows:
             yield from lines(_columns(title, places, found.length_ns), rows[:limit], width)
+        elif title == "functions" and not found.is_profiled:
+            yield "no functions: there is no profile (interpose attach --record calls,profile PID records one)"
         else:
             yield f"no {title}"
 

@@ -98,6 +98,17 @@ def test_without_an_experiment_the_newest_elsewhere_and_the_last_reason_are_name
     assert err.count("\n") == 1
 
 
+def test_of_an_empty_directory_it_is_said_where_programs_record_that_may_not_write_there(interpose, work):
+    (work / "volume").mkdir()
+
+    said = [interpose("report", "volume")[2], interpose("list", "volume")[2]]
+
+    elsewhere = os.path.relpath(state.experiments_directory(), os.environ["XDG_STATE_HOME"])
+    where = f"it is empty: a program that may not write there records into ~/.local/state/{elsewhere}"
+    assert all(where in each for each in said)
+    assert [each.count("\n") for each in said] == [1, 1]
+
+
 def test_without_an_experiment_here_one_can_be_named_or_made(interpose, work):
     elsewhere = Path(state.experiments_directory()) / "test.7.er"
     orders(elsewhere).write()
