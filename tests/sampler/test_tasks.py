@@ -8,6 +8,7 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import calls_of
 from interpose.analysis.profile.flame import WALL, folded
+from interpose.analysis.profile.profiled import innermost, profiled
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import WAITS, Sampled
 from tests.sampler.chance import chance, samples_that_count
@@ -145,3 +146,42 @@ def test_flame_and_report_name_the_tasks(interpose, sampled):
     assert set(spin["tasks"]) == set(spent) - {""}
     assert 0 < sum(spin["tasks"].values()) < spin["self_cpu_ns"]
     assert next(row for row in rows if row["kind"] != "code")["tasks"] is None
+
+
+# One coroutine awaits the next, more of them than are read at once, as in web frameworks; the innermost one works.
+DEEP = """
+import asyncio, json, time
+
+def work():
+    total = 0
+    for i in range(100_000): total += i
+
+def timed():
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
+
+async def serve(depth):
+    if depth: return await serve(depth - 1)
+    spent = 0.0
+    for _ in range(100):
+        spent += timed()
+        await asyncio.sleep(0.001)
+    return spent
+
+began = time.thread_time()
+spent = asyncio.run(serve(40))
+print(json.dumps({"work": spent, "whole": time.thread_time() - began}))
+"""
+
+
+@pytest.mark.long
+def test_a_function_below_many_coroutines_has_its_own_time(record):
+    spent, experiment = record(DEEP, "--profile", "400")
+
+    code = profiled(Analysis(experiment)).code(lambda frames: innermost(frames).function)
+
+    ours = {name: code[name].cpu_ns if name in code else 0 for name in ("work", "timed", "serve")}
+    samples = samples_that_count(experiment.founder)
+    truth = 100 * spent["work"] / spent["whole"]
+    assert 100 * ours["work"] / sum(ours.values()) == pytest.approx(truth, abs=chance(truth, samples))
