@@ -164,7 +164,7 @@ def timed():
 async def serve(depth):
     if depth: return await serve(depth - 1)
     spent = 0.0
-    for _ in range(100):
+    for _ in range(250):
         spent += timed()
         await asyncio.sleep(0.001)
     return spent
@@ -176,6 +176,7 @@ print(json.dumps({"work": spent, "whole": time.thread_time() - began}))
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_function_below_many_coroutines_has_its_own_time(record):
     spent, experiment = record(DEEP, "--profile", "400")
 
