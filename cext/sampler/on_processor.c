@@ -2,12 +2,15 @@
 #include "sampler/on_processor.h"
 
 #include <sched.h>
+#include <stdlib.h>
 
 #include "sampler/progress.h"
 
 enum {
     WAITS_AHEAD = 5, /* samples that may count as waiting before the kernel has counted the wait */
     KNOWN_AFTER = 4, /* samples */
+    LOOKED_AT_NS = 40000, /* Python code mostly changes its frame within a microsecond */
+    GLANCED_AT_NS = 5000,
     SHORT_WAIT_NS = 200000, /* such as for the sampler's own round */
     TICK_NS = 4200000, /* most kernels count a thread's CPU time every 4 ms or more often, while it runs */
 };
@@ -34,41 +37,6 @@ static void count_waits_due(struct sampled_thread *thread, const struct schedule
     }
 }
 
-/* Whether its code goes on, on a processor that it had before we looked. */
-static bool is_seen_to_go_on(const struct sampled_process *process, const struct sampled_thread *thread)
-{
-    struct schedule after;
-    return progress_is_seen(process, thread) && schedule_read(thread->files, process->pid, thread->tid, &after) &&
-           after.slices == thread->schedule.slices;
-}
-
-/* Whether the thread may have slept since its last sample. Then it is not known how long it has waited for a processor: if it waits now,
-   that is not counted yet. A turn that follows a sleep mostly begins after a short wait. */
-static bool may_have_slept(const struct sampled_thread *thread, const struct sample *sample)
-{
-    uint64_t turns = rise(thread->turns_before, thread->schedule.slices);
-    uint64_t delay_ns = rise(thread->last.run_delay_ns, sample->run_delay_ns);
-    return !thread->last.time_ns || thread->has_waited || delay_ns < turns * SHORT_WAIT_NS;
-}
-
-/* One whose code goes on has a processor. One that waits for ours has none, so the kernel's figures of it are exact: if it lost the
-   processor just now, it lost it to us. Any other has none, or is in C code that works in registers. */
-enum on_processor on_processor(const struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample,
-                               bool ran_just_now, bool has_frames, int processor)
-{
-    count_waits_due(thread, &thread->schedule, sample->time_ns);
-    thread->uncounted++;
-    if (thread->waits_due < 0)
-        thread->waits_due += TOO_MANY;
-    bool has_ours = processor >= 0 && processor == sched_getcpu();
-    bool is_on = (has_frames && is_seen_to_go_on(process, thread)) || (has_ours && ran_just_now);
-    thread->doubt.may_have_slept = may_have_slept(thread, sample);
-    if (!is_on && (!has_ours || thread->doubt.may_have_slept))
-        return IN_DOUBT;
-    thread->waits_due -= is_on ? 0 : 1;
-    return is_on ? ON_PROCESSOR : OFF_PROCESSOR;
-}
-
 /* What is known of threads that were in doubt in this stack. Another with the same place in the table is forgotten. */
 static struct unmoved *unmoved_of(struct doubt *doubt, uint32_t stack)
 {
@@ -78,14 +46,35 @@ static struct unmoved *unmoved_of(struct doubt *doubt, uint32_t stack)
     return known;
 }
 
-/* Whether the thread surely had a processor: it has used it, without having got one since; or it has got one since, after a wait that was
-   shorter than it would have waited at the sample, or that was only for us. */
-static bool surely_ran(const struct doubt *doubt, const struct schedule *then, const struct schedule *now)
+/* Whether its code goes on, on a processor that it had before we looked. Where it is known that mostly nothing changes, we only glance. */
+static bool is_seen_to_go_on(const struct sampled_process *process, struct sampled_thread *thread, uint32_t stack)
 {
-    uint64_t waited_ns = doubt->may_have_slept ? SHORT_WAIT_NS : rise(doubt->off_since_ns, doubt->taken.sample.time_ns);
+    struct schedule after;
+    bool is_known = abs(unmoved_of(&thread->doubt, stack)->ran) >= KNOWN_AFTER;
+    return progress_is_seen(process, thread, is_known ? GLANCED_AT_NS : LOOKED_AT_NS) &&
+           schedule_read(thread->files, process->pid, thread->tid, &after) && after.slices == thread->schedule.slices;
+}
+
+/* One whose code goes on has a processor. One that waits for ours has none, and perhaps lost it just now, to us. Any other has none, or is
+   in C code that works in registers. */
+bool on_processor(const struct sampled_process *process, struct sampled_thread *thread, const struct sample *sample, bool ran_just_now,
+                  bool has_frames, int processor)
+{
+    count_waits_due(thread, &thread->schedule, sample->time_ns);
+    thread->uncounted++;
+    if (thread->waits_due < 0)
+        thread->waits_due += TOO_MANY;
+    bool has_ours = processor >= 0 && processor == sched_getcpu();
+    return has_ours ? ran_just_now : has_frames && is_seen_to_go_on(process, thread, sample->stack);
+}
+
+/* Whether the thread surely had a processor: it has used it, without having got one since; or it has got one since, after a wait that was
+   only for us. */
+static bool surely_ran(const struct schedule *then, const struct schedule *now)
+{
     if (now->slices == then->slices)
         return now->cpu_ns > then->cpu_ns;
-    return rise(then->run_delay_ns, now->run_delay_ns) < waited_ns;
+    return rise(then->run_delay_ns, now->run_delay_ns) < SHORT_WAIT_NS;
 }
 
 /* If nothing says for sure that it ran, it most likely waited: surely, if the kernel has counted nothing for a tick. But if its code is
@@ -94,7 +83,7 @@ bool on_processor_settle(struct sampled_thread *thread, const struct schedule *n
 {
     const struct schedule *then = &thread->schedule;
     struct unmoved *unmoved = unmoved_of(&thread->doubt, thread->doubt.taken.sample.stack);
-    bool is_same_turn = now->slices == then->slices, ran = surely_ran(&thread->doubt, then, now);
+    bool is_same_turn = now->slices == then->slices, ran = surely_ran(then, now);
     count_waits_due(thread, now, now_ns);
     bool waits = is_same_turn && !ran && now_ns > thread->counted_ns + TICK_NS;
     unmoved->ran += ran && is_same_turn ? 1 : waits ? -1 : 0;

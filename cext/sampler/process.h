@@ -45,7 +45,7 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
-/* A sample of which it is not known whether its thread had a processor, and since when it had none if it had none. */
+/* A sample of which it is not known whether its thread had a processor, and what is known of stacks in which that was so. */
 enum { UNMOVED_AT_MOST = 16 };
 struct unmoved {
     uint32_t stack;
@@ -55,8 +55,6 @@ struct doubt {
     struct unmoved unmoved[UNMOVED_AT_MOST];
     bool is_open;
     struct taken taken;
-    uint64_t off_since_ns;
-    bool may_have_slept; /* before: then that is not known */
 };
 
 /* What a thread was found to run in the wait for the interpreter lock, by the number of the wait; 0: it was in none. */
@@ -84,8 +82,6 @@ struct sampled_thread {
     struct thread_counters counters;
     uint32_t record;  /* its number in threads, 0 if it has none yet */
     struct schedule schedule;
-    uint64_t turns_before; /* on a processor, at the sample before that */
-    bool has_waited;       /* then */
     struct moment last;
     struct switches switches;
     double waits_due;   /* samples still to be counted as waiting for a processor, less those that were counted too early (on_processor.c) */

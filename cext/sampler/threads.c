@@ -95,17 +95,14 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid, &processor);
     bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
     if (runs && !has_clock) {
-        enum on_processor on = on_processor(process, thread, sample, ran_just_now, has_frames, processor);
-        ran_just_now = goes_on = on == ON_PROCESSOR;
-        thread->doubt.is_open = on == IN_DOUBT;
-        thread->doubt.off_since_ns = off_ns;
+        ran_just_now = goes_on = on_processor(process, thread, sample, ran_just_now, has_frames, processor);
+        thread->doubt.is_open = !goes_on;
     } else {
         thread->uncounted = 0;
     }
     thread->last = (struct moment){sample->time_ns, sample->cpu_ns, sample->run_delay_ns, 0};
     if (runs && !goes_on)
         thread->last.off_ns = sample->time_ns - off_ns;
-    thread->has_waited = !runs;
     return !runs ? SAMPLE_WAITS : ran_just_now ? SAMPLE_RUNS : SAMPLE_READY;
 }
 
@@ -176,7 +173,6 @@ static void sample_what_waits(struct sampled_thread *thread, struct sample *samp
     sample->samples = 1;
     sample->run_delay_ns = times.run_delay_ns;
     thread->last = (struct moment){times.time_ns, sample->cpu_ns, times.run_delay_ns, 0};
-    thread->has_waited = true;
     thread->waited++;
 }
 
@@ -247,7 +243,6 @@ static void sample_thread(struct sampled_process *process, struct sampled_thread
     }
     settle_doubt(process, thread, &schedule);
     bool has_waited = has_only_waited(thread, &schedule);
-    thread->turns_before = thread->schedule.slices;
     thread->schedule = schedule;
     choose_events(process, thread, &schedule, sample->cpu_ns);
     if (has_waited)
