@@ -217,10 +217,10 @@ def reduced(analysis: Analysis) -> TransactionsPart:
 
 
 def _throttled(process: Process) -> dict[Throttled, int]:
-    steps = [each for each in process.log.events if each.kind == LOWERED and each.intrinsic]
-    off_ns = {each.intrinsic: max(each.time_ns - process.log.start_ns, 0) for each in steps if each.level == "off"}
+    steps = [(each.intrinsic, each) for each in process.log.events if each.kind == LOWERED and each.intrinsic]
+    off_ns = {number: max(each.time_ns - process.log.start_ns, 0) for number, each in steps if each.level == "off"}
     found: Counter[Throttled] = Counter()
-    for number in {each.intrinsic for each in steps}:
+    for number in dict(steps):
         intrinsic = process.intrinsic(number)
         alike = Throttled(intrinsic.name, bool(intrinsic.transaction), off_ns.get(number))
         found[alike] += process.counts.get(number, 0)
