@@ -95,6 +95,25 @@ uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32
     return is_for_requests ? slot->intrinsic + slot->kinds[KIND_idle] : span->intrinsic;
 }
 
+bool may_have_awaited_child(const struct span *span, const struct slot *slot)
+{
+    bool is_answer = slot->kinds[KIND_net] + slot->intrinsic == span->intrinsic;
+    return slot->kinds[KIND_process] && (is_idle_number(span->intrinsic) || (is_answer && is_serving(span->thread)));
+}
+
+uint32_t number_of_wait(const struct call *call, PyObject *result)
+{
+    const struct slot *slot = call->slot;
+    struct span span = call->span;
+    bool is_poll = slot->choice == CHOICE_poll;
+    if (is_poll)
+        span.intrinsic = number_of_poll(&span, slot, watcher_of(call->owner));
+    if (!result || !may_have_awaited_child(&span, slot) || !brings_childs(result))
+        return span.intrinsic;
+    bool is_for_child = is_poll ? watches_nobody(watcher_of(call->owner)) : selects_nobody(call->arguments, call->count);
+    return is_for_child ? slot->intrinsic + slot->kinds[KIND_process] : span.intrinsic;
+}
+
 static uint32_t kind_by_choice(const struct call *call, const struct thread *thread)
 {
     const struct slot *slot = call->slot;

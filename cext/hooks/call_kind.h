@@ -14,13 +14,20 @@
 #include "hooks/slot.h"
 #include "hooks/traffic.h"
 
-/* Whether a loop waits for answers, for children or for work. Some drivers write in C, unseen, so an awaited answer of a database
+/* Whether a loop waits for answers, for children that are awaited, or for work. Some drivers write in C, unseen, so an awaited answer of a database
    counts, whatever is known of its descriptor. So does an awaited child: its end may be seen by a signal or by another thread. */
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure);
 
 /* Which of its numbers the wait of a loop has in the end: if another thread worked for what the loop serves, the loop had
    nothing else to do. */
 uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher);
+
+/* The same if what it returned with was a child's: it waited for the child, unless for somebody else, too. A loop watches every
+   child from its start, so only in the end it is known whether it waited for one. */
+bool may_have_awaited_child(const struct span *span, const struct slot *slot);
+
+/* Of a call that waits for several descriptors: its number, now that its result is known. */
+uint32_t number_of_wait(const struct call *call, PyObject *result);
 
 /* What has to be added to the number of an intrinsic of several kinds. */
 uint32_t chosen_kind(const struct call *call, const struct thread *thread);

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -242,14 +243,53 @@ void descriptors_are_ends(int one, int other)
     set_other_end(other, one);
 }
 
-bool is_of_child(int number, struct descriptor known)
+enum { ENDS_LOOKED_AT = 1024 }; /* a process may have very many descriptors */
+
+static bool is_other_end(int number, const struct stat *pipe, int access)
 {
-    if (known.role == ROLE_PROCESS)
-        return true;
-    if (known.kind != KIND_process || !known.other_end)
-        return false;
+    struct stat status;
+    bool is_same = fstat(number, &status) == 0 && status.st_ino == pipe->st_ino && status.st_dev == pipe->st_dev;
+    return is_same && (fcntl(number, F_GETFL) & O_ACCMODE) != access;
+}
+
+/* Whether the kernel knows of another end here, as a duplicate that we have not seen being made; true if there is no telling. */
+static bool has_other_end_here(int number)
+{
+    struct stat pipe;
+    DIR *directory = fstat(number, &pipe) == 0 ? opendir(OWN_PROC "/fd") : NULL;
+    bool found = !directory;
+    int looked = 0, access = fcntl(number, F_GETFL) & O_ACCMODE;
+    for (const struct dirent *entry; !found && (entry = readdir(directory)); looked++)
+        found = looked == ENDS_LOOKED_AT || (entry->d_name[0] != '.' && is_other_end(atoi(entry->d_name), &pipe, access));
+    if (directory)
+        closedir(directory);
+    return found;
+}
+
+/* An end that is not here any more does not come back, so the kernel is asked until it is so. */
+static void ask_for_other_end(int number)
+{
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    int saved = errno;
+    if (!has_other_end_here(number))
+        __atomic_store_n(&descriptors[number].other_end, OTHER_END_ELSEWHERE, __ATOMIC_RELAXED);
+    errno = saved;
+    own_end(thread, begin);
+}
+
+void look_for_other_end(int number, struct descriptor known)
+{
+    if (known.kind != KIND_process || !known.other_end || known.other_end == OTHER_END_ELSEWHERE)
+        return;
     uint32_t end_of_other = __atomic_load_n(&descriptors[known.other_end - 1].other_end, __ATOMIC_RELAXED);
-    return end_of_other != (uint32_t)number + 1;
+    if (end_of_other != (uint32_t)number + 1)
+        ask_for_other_end(number);
+}
+
+bool is_of_child(struct descriptor known)
+{
+    return known.role == ROLE_PROCESS || (known.kind == KIND_process && known.other_end == OTHER_END_ELSEWHERE);
 }
 
 uint32_t descriptor_connects(int number, const struct sockaddr_storage *address, socklen_t bytes)

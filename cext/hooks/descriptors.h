@@ -21,6 +21,8 @@ enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
 enum { WATCHERS = 2 };
 
+#define OTHER_END_ELSEWHERE UINT32_MAX /* only in other processes */
+
 struct descriptor {
     _Alignas(8) uint32_t name; /* a number in strings; with the next four it is one word */
     uint8_t known;
@@ -28,7 +30,7 @@ struct descriptor {
     uint8_t role, last;
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
-    uint32_t other_end;          /* of a pipe that was made here: the number of its other end, plus one */
+    uint32_t other_end;          /* of a pipe that was made here: the number of its other end, plus one, or elsewhere */
 };
 
 typedef uint64_t __attribute__((may_alias)) descriptor_word;
@@ -95,5 +97,8 @@ void descriptor_set(int number, struct descriptor known);
 /* The two ends of a pipe that the program has made; the kernel is asked for the rest at their first use. */
 void descriptors_are_ends(int one, int other);
 
-/* Is it the descriptor of a process, or a pipe that has its other end only in other processes by now? */
-bool is_of_child(int number, struct descriptor known);
+/* When a wait for it begins: note if its other end, a pipe's, and all duplicates of that are only in other processes by now. */
+void look_for_other_end(int number, struct descriptor known);
+
+/* Is it the descriptor of a process, or a pipe whose other end was only in other processes when it was looked for? */
+bool is_of_child(struct descriptor known);

@@ -51,8 +51,8 @@ static inline void describe_ended(struct call *call, PyObject *result)
 {
     struct span *span = &call->span;
     const struct slot *slot = call->slot;
-    if (UNLIKELY(slot->choice == CHOICE_poll))
-        span->intrinsic = number_of_poll(span, slot, watcher_of(call->owner));
+    if (UNLIKELY(slot->choice == CHOICE_poll || slot->choice == CHOICE_select))
+        span->intrinsic = number_of_wait(call, result);
     if (UNLIKELY(span->wall_ns >= recorder.long_ns))
         look_at_long_call(span);
     if (UNLIKELY(slot->request))

@@ -126,8 +126,7 @@ static bool is_open(int number)
 struct awaited {
     bool request; /* a server's own answer */
     bool answer;  /* somebody else's */
-    bool child;
-    bool other; /* who may send at any time: a client, a server, the user */
+    bool other;   /* who may send at any time: a client, a server, the user */
 };
 
 static void add_awaited(struct awaited *awaited, int number, struct descriptor known)
@@ -135,16 +134,19 @@ static void add_awaited(struct awaited *awaited, int number, struct descriptor k
     bool is_busy = !is_idle(known);
     awaited->request |= is_busy && known.role == ROLE_CONNECTION;
     awaited->answer |= is_busy && known.role != ROLE_CONNECTION;
-    awaited->child |= is_of_child(number, known);
     awaited->other |= known.kind == KIND_screen || (known.kind == KIND_net && known.role != ROLE_NONE);
+    look_for_other_end(number, known);
+}
+
+static enum kind kind_of_awaited(struct awaited awaited)
+{
+    return awaited.request || awaited.answer ? KIND_net : KIND_idle;
 }
 
 /* A server has children that live as long as itself: who waits for others, too, waits for work. */
-static enum kind kind_of_awaited(struct awaited awaited)
+static bool is_nobody(struct awaited awaited)
 {
-    if (awaited.request || awaited.answer)
-        return KIND_net;
-    return awaited.child && !awaited.other ? KIND_process : KIND_idle;
+    return !awaited.request && !awaited.answer && !awaited.other;
 }
 
 static struct awaited awaited_by(uint32_t watcher, bool is_sure)
@@ -165,6 +167,11 @@ static struct awaited awaited_by(uint32_t watcher, bool is_sure)
 enum kind kind_of_watched(uint32_t watcher, bool is_sure)
 {
     return kind_of_awaited(awaited_by(watcher, is_sure));
+}
+
+bool watches_nobody(uint32_t watcher)
+{
+    return is_nobody(awaited_by(watcher, true));
 }
 
 bool awaits_others(uint32_t watcher, bool is_sure)
@@ -201,15 +208,52 @@ static void add_selected(struct awaited *awaited, PyObject *list)
     }
 }
 
-enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count)
+static struct awaited selected(PyObject *const *lists, Py_ssize_t count, bool *any)
 {
-    bool any = false;
     struct awaited awaited = {0};
     for (Py_ssize_t each = 0; each < count && each < 3; each++) {
         PyObject *list = selected_list(lists[each]);
-        any = any || !list || PySequence_Fast_GET_SIZE(list);
+        *any = *any || !list || PySequence_Fast_GET_SIZE(list);
         add_selected(&awaited, list);
         Py_XDECREF(list);
     }
+    return awaited;
+}
+
+enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count)
+{
+    bool any = false;
+    struct awaited awaited = selected(lists, count, &any);
     return any ? kind_of_awaited(awaited) : KIND_sleep;
+}
+
+bool selects_nobody(PyObject *const *lists, Py_ssize_t count)
+{
+    bool any = false;
+    return is_nobody(selected(lists, count, &any));
+}
+
+bool is_childs(int number)
+{
+    return is_known_already(number) && is_of_child(descriptor_now(&descriptors[number]));
+}
+
+/* Of select.select: lists of what was given; of the others: pairs of a number and what happened. */
+static bool any_is_childs(PyObject *ready)
+{
+    bool found = false;
+    for (Py_ssize_t index = 0; !found && PyList_CheckExact(ready) && index < PyList_GET_SIZE(ready); index++) {
+        PyObject *each = PyList_GET_ITEM(ready, index);
+        bool is_pair = PyTuple_CheckExact(each) && PyTuple_GET_SIZE(each) == 2;
+        found = is_childs(descriptor_of_waited(is_pair ? PyTuple_GET_ITEM(each, 0) : each));
+    }
+    return found;
+}
+
+bool brings_childs(PyObject *result)
+{
+    bool found = any_is_childs(result);
+    for (Py_ssize_t index = 0; !found && PyTuple_CheckExact(result) && index < PyTuple_GET_SIZE(result); index++)
+        found = any_is_childs(PyTuple_GET_ITEM(result, index));
+    return found;
 }

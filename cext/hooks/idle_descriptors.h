@@ -32,11 +32,20 @@ void unwatch(struct descriptor *known, uint32_t watcher);
 /* The watcher is gone, or a new one has taken its place. */
 void unwatch_all(const PyObject *object);
 
-/* net: an answer is due; process: only children are waited for; else idle. With `is_sure`, a descriptor that may have been closed
-   unseen is looked at before it counts. */
+/* net: an answer is due; else idle. With `is_sure`, a descriptor that may have been closed unseen is looked at before it counts. */
 enum kind kind_of_watched(uint32_t watcher, bool is_sure);
 
 /* The same without the requests that a server has received and not answered: is an answer of others waited for? */
 bool awaits_others(uint32_t watcher, bool is_sure);
 
 enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count);
+
+/* Is no answer due, and nobody waited for who may send at any time? */
+bool watches_nobody(uint32_t watcher);
+bool selects_nobody(PyObject *const *lists, Py_ssize_t count);
+
+/* Is it known as the descriptor of a child, or a pipe to one? */
+bool is_childs(int number);
+
+/* Did select, or a poll, return such a descriptor? */
+bool brings_childs(PyObject *result);

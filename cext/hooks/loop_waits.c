@@ -169,11 +169,23 @@ static bool begin_wait(struct span *span, const struct c_loop *loop)
     return level == LEVEL_time && span_begin(span, thread, slot->intrinsic + added, stack_of_wait(thread), 0);
 }
 
-static void end_wait(struct span *span, const struct c_loop *loop)
+/* libuv and libev note the descriptor in the first four bytes of what the kernel gives back. */
+static bool found_childs(const struct epoll_event *found, int count)
 {
+    for (int each = 0; each < count; each++)
+        if (is_childs(found[each].data.fd))
+            return true;
+    return false;
+}
+
+static void end_wait(struct span *span, const struct c_loop *loop, const struct epoll_event *found, int count)
+{
+    const struct slot *slot = &loop->slot;
     if (!span_stop(span))
         return;
-    span->intrinsic = number_of_poll(span, &loop->slot, this_loop());
+    span->intrinsic = number_of_poll(span, slot, this_loop());
+    if (may_have_awaited_child(span, slot) && found_childs(found, count) && watches_nobody(this_loop()))
+        span->intrinsic = slot->intrinsic + slot->kinds[KIND_process];
     if (span_write(span, 0, 0) && recorder.governed)
         governor_note(span->intrinsic);
 }
@@ -186,7 +198,7 @@ static void end_wait(struct span *span, const struct c_loop *loop)
     int result = call; \
     saved = errno; \
     if (is_begun) \
-        end_wait(&span, loop); \
+        end_wait(&span, loop, found, result); \
     errno = saved; \
     return result
 

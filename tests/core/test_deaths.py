@@ -376,9 +376,11 @@ def test_a_call_in_which_a_process_was_killed_counts_until_the_last_sign_of_life
     experiment = Traced(tmp_path, done).experiment
     survey = Survey(Analysis(experiment))
     of_child = [each for each in survey.calls if {number for number, _ in each.threads} == {1}]
+    least_ns = 100_000_000 if child == KILLS_ITSELF[0] else 1.8 * int(done.stdout)  # of both, besides two seconds
 
     assert (done.returncode, done.stderr, len(experiment.processes)) == (0, "", 2)
     assert sum(each.wall_ns for each in of_child) <= int(done.stdout)
+    assert survey.times.whole_ns > 2_000_000_000 + least_ns
     assert survey.times.whole_ns < 2 * int(done.stdout) + 2_500_000_000
     assert {"child processes", "unexplained wait"}.isdisjoint(each.rule for each in found_in(survey))
     if "os.kill(os.getpid()" in child:
@@ -397,6 +399,96 @@ def test_a_call_in_which_a_process_was_killed_counts_wholly_if_its_parent_waited
     assert (done.returncode, done.stderr) == (0, "")
     assert 900_000_000 < slept.wall_ns < 1_500_000_000
     assert re.search(r" in progress  time\.sleep at program\.py:6 for \d\S+ \S?s when killed\n", screen(experiment))
+
+
+TWO_CHILDREN = """
+import multiprocessing, os, signal, subprocess, sys, threading, time
+
+def lives(seconds):
+    time.sleep(seconds)
+def is_killed():
+    begun_ns = time.monotonic_ns()
+    time.sleep(0.1)
+    print(time.monotonic_ns() - begun_ns, flush=True)
+    threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGKILL]).start()
+    time.sleep(100)
+
+if sys.argv[1:] == ["killed"]:
+    is_killed()
+elif sys.argv[1:]:
+    lives(1.5)
+elif __name__ == "__main__":
+    {waits}
+"""
+WAITS_IN_TURN = {
+    "Popen.wait": """
+    children = [subprocess.Popen([sys.executable, __file__, which]) for which in ("other", "killed")]
+    for each in children: each.wait()""",
+    "Process.join": """
+    fork = multiprocessing.get_context("fork").Process
+    children = [fork(target=lives, args=(1.5,)), fork(target=is_killed)]
+    for each in children: each.start()
+    for each in children: each.join()""",
+    "with a time limit": """
+    children = [subprocess.Popen([sys.executable, __file__, which]) for which in ("other", "killed")]
+    try:
+        children[0].wait(1)
+    except subprocess.TimeoutExpired:
+        children[1].poll()
+    children[0].wait()""",
+    "join with a time limit": """
+    fork = multiprocessing.get_context("fork").Process
+    children = [fork(target=lives, args=(1.5,)), fork(target=is_killed)]
+    for each in children: each.start()
+    children[0].join(1)
+    children[1].is_alive()
+    children[0].join()""",
+}
+
+
+@pytest.mark.parametrize("way", WAITS_IN_TURN)
+def test_a_wait_for_another_child_does_not_see_the_end_of_the_killed_one(tmp_path, way):
+    program = write_program(tmp_path, TWO_CHILDREN.replace("{waits}", WAITS_IN_TURN[way].strip()))
+
+    done, _ = run(program, INTERPOSE="1")
+    slept_ns = Counter()
+    for each in Survey(Analysis(Traced(tmp_path, done).experiment)).calls:
+        for number in {number for number, _ in each.threads if each.intrinsic == "time.sleep"}:
+            slept_ns[number] += each.wall_ns
+
+    assert (done.returncode, done.stderr, len(slept_ns)) == (0, "", 2)
+    assert max(slept_ns.values()) >= 1_500_000_000
+    assert 0.9 * int(done.stdout) < min(slept_ns.values()) < 700_000_000
+
+
+WAITS_WHILE_IT_DIES = {
+    "os.wait": "os.wait(); os.wait()",
+    "os.waitpid": "os.waitpid(killed, 0); os.waitpid(other, 0)",
+}
+
+
+@pytest.mark.parametrize("way", WAITS_WHILE_IT_DIES)
+def test_a_wait_during_which_a_killed_child_ended_saw_its_end(tmp_path, way):
+    program = write_program(tmp_path, f"""
+import os, signal, time
+other = os.fork()
+if not other:
+    time.sleep(0.9)
+    os._exit(0)
+killed = os.fork()
+if not killed:
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    time.sleep(100)
+begun_ns = time.monotonic_ns()
+{WAITS_WHILE_IT_DIES[way]}
+""")
+
+    done, _ = run(program, INTERPOSE="1")
+    calls = Survey(Analysis(Traced(tmp_path, done).experiment)).calls
+    slept = [each.wall_ns for each in calls if each.intrinsic == "time.sleep"]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert 400_000_000 < min(slept) < 800_000_000
 
 
 def test_where_nobody_saw_the_death_it_says_until_when_it_is_known(tmp_path):

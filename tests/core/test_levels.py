@@ -204,10 +204,15 @@ def test_transactions_that_are_missing_because_of_the_budget_are_told_beside_the
     (jobs,) = [each["count"] for each in json.loads(shown.stdout) if each["transaction"] == "job"]
     counted = counted_of(done.experiment.founder)["interpose.transaction"]
     told = [line for line in shown.stderr.splitlines() if "throttled to keep to the budget" in line]
+    steps = [each for each in done.experiment.founder.log.events if each.kind == "level"]
 
     assert 0 < jobs < jobs + counted <= int(done.stdout)
     assert len(told) == 2
-    assert f": interpose.transaction, {counted:,} calls only counted; those after it are not in the table" in told[0]
+    assert f": interpose.transaction, {counted:,} calls only counted" in told[0]
+    assert "; those after it are not in the table" in told[0]
+    assert ("more not even counted" in told[0]) == (jobs + counted < int(done.stdout))
+    assert ("interpose.transaction off after " in told[0]) == (jobs + counted < int(done.stdout))
+    assert sum(line.count(" off after ") for line in told) == sum(each.level == "off" for each in steps)
     assert ": os.stat, " in told[1] and "the time of those after it is in code" in told[1]
 
 

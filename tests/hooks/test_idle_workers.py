@@ -302,7 +302,7 @@ print(time.monotonic_ns() - begun_ns)
 
 
 HAS_CHILDREN = WAITS_FOR_CHILD + """
-import multiprocessing, socket, sys, threading
+import ctypes, fcntl, multiprocessing, socket, sys, threading
 
 def asked(address):
     socket.create_connection(address).close()
@@ -330,6 +330,25 @@ def serve_beside_a_pool():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert pool.map(abs, [-1]) == [1]
         asyncio.run(serve())
+def sleep_beside_a_child():
+    async def main():
+        child = await asyncio.create_subprocess_exec("sleep", "9", stdout=PIPE)
+        begun_ns = time.monotonic_ns()
+        await asyncio.sleep(0.2)
+        print(time.monotonic_ns() - begun_ns)
+        child.kill()
+        await child.wait()
+    asyncio.run(main())
+def select_beside_a_child(selects):
+    child = subprocess.Popen(["sleep", "9"], stdout=PIPE)
+    begun_ns = time.monotonic_ns()
+    selects(child.stdout, 0.2)
+    print(time.monotonic_ns() - begun_ns)
+    child.kill()
+def with_selector(stream, seconds):
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        selector.select(seconds)
 def wait_for_clients_and_a_child():
     listener, child = socket.create_server(("127.0.0.1", 0)), subprocess.Popen(["sleep", "9"], stdout=PIPE)
     threading.Timer(0.2, asked, [listener.getsockname()]).start()
@@ -341,6 +360,15 @@ def wait_at_a_pipe_to_oneself():
     threading.Timer(0.2, os.write, [waker, b"signal"]).start()
     select.select([wake], [], [])
     child.kill()
+def by_dup2(number):
+    return os.dup2(number, 77)
+def by_fcntl(number):
+    return fcntl.fcntl(number, fcntl.F_DUPFD, 50)
+def by_c(number):
+    return ctypes.CDLL(None).dup(number)
+def with_a_child_that_has_it(number):
+    subprocess.Popen(["sleep", "0.1"], stdout=number)
+    return os.dup(number)
 """
 
 
@@ -362,6 +390,46 @@ def test_a_server_whose_children_live_as_long_as_itself_waits_for_requests_and_n
 
     assert done.stderr == ""
     assert {its for _, its, _ in found} == {kind}
+
+
+WAITS_AT_ITS_OWN = ["os.dup", "by_dup2", "by_fcntl", "by_c", "with_a_child_that_has_it"]
+
+
+@pytest.mark.parametrize("way", ["select.select([wake], [], [])", "with_selector(wake, 9)"])
+@pytest.mark.parametrize("duplicated", WAITS_AT_ITS_OWN)
+def test_a_pipe_is_ones_own_as_long_as_a_duplicate_of_its_other_end_is_open(duplicated, way, traced):
+    done = traced(f"""{HAS_CHILDREN}
+wake, waker = os.pipe()
+writer = ({duplicated})(waker)
+os.close(waker)
+def send():
+    os.write(writer, b"signal")
+    os.close(writer)
+threading.Timer(0.2, send).start()
+{way}
+""")
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "select." in each[0]]
+
+    assert done.stderr == ""
+    assert {its for _, its, _ in found} == {"idle"}
+
+
+@pytest.mark.parametrize(
+    "sleeps",
+    [
+        "sleep_beside_a_child()",
+        "select_beside_a_child(with_selector)",
+        "select_beside_a_child(lambda stream, seconds: select.select([stream], [], [], seconds))",
+    ],
+)
+def test_a_loop_or_selector_that_waits_for_its_own_timer_does_not_wait_for_the_child_beside_it(sleeps, traced):
+    done = traced(f"{HAS_CHILDREN}\n{sleeps}\n")
+    found = [each for each in waits(done, thread=main_thread(done.experiment.founder)) if "select." in each[0]]
+    slept_ns = int(done.stdout)
+
+    assert done.stderr == ""
+    assert wall_ns(found, "idle") > 0.9 * slept_ns
+    assert wall_ns(found, "process") < 0.1 * slept_ns
 
 
 @pytest.mark.parametrize(

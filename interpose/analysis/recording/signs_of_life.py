@@ -12,13 +12,15 @@ from interpose.experiments.format.records import Event
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.experiments.model.threads import Thread
+from interpose.kinds import IDLE
 
 # A wait for a child that has ended already returns sooner, also on a busy machine.
 WAITED_NS = 10_000_000
 # A wait with a timeout may only look at intervals, and the end is noted shortly before or after the wait returns.
 NOTED_WITHIN_NS = 10_000_000
-# Waits for whichever child ends first are idle.
-WAITS_FOR_ANY = ("os.wait", "multiprocessing.connection.wait")
+# Others note the end before they return.
+FOR_MANY = "multiprocessing.connection.wait"  # inside of a call, such as a join, that call waits for the child
+NOTED_AFTERWARDS = ("os.", FOR_MANY)
 
 
 def lived_until_ns(
@@ -29,7 +31,7 @@ def lived_until_ns(
     ones of each thread, `cpu_ns` is its last known CPU time."""
     if end.end_ns is None or not process.starter or not _was_noted_by_its_starter(process, end):
         return latest_ns if end.end_ns is None else end.end_ns
-    if any(_is_wait(process.starter, each) for each in _ended_at(process.starter, end.end_ns)):
+    if any(_was_for(process.starter, each, end.end_ns) for each in _ended_at(process.starter, end.end_ns)):
         return end.end_ns
     samples = [sample.last_ns for sample in Sampled(process).samples()]
     computed = [_computed_until_ns(each, events, cpu_ns.get(each.number, 0)) for each in process.threads]
@@ -51,10 +53,19 @@ def _was_noted_by_its_starter(process: Process, end: Ending) -> bool:
     return end.state == "killed" and child is not None and child.record.end_ns == end.end_ns
 
 
-def _is_wait(process: Process, event: Event) -> bool:
+def _was_for(process: Process, event: Event, end_ns: int) -> bool:
+    """Did the call wait for the child whose end was noted at `end_ns`? Which one it waited for is not recorded, but who
+    waits for whichever ends first sees the end of each, and another wait saw it if no other child ended meanwhile."""
     intrinsic = process.intrinsic(event.intrinsic)
-    is_for_child = intrinsic.kind == "process" or intrinsic.name.startswith(WAITS_FOR_ANY)
-    return is_for_child and event.wall_ns >= WAITED_NS
+    if event.wall_ns < WAITED_NS or (intrinsic.name == FOR_MANY and event.parent):
+        return False
+    if intrinsic.kind == IDLE and intrinsic.name.startswith("os.wait"):
+        return True
+    until_ns = event.start_ns + event.wall_ns
+    until_ns += NOTED_WITHIN_NS if intrinsic.name.startswith(NOTED_AFTERWARDS) else 0
+    ended = [each for each in process.children if event.start_ns <= each.record.end_ns <= until_ns]
+    is_for_child = intrinsic.kind == "process" or intrinsic.name == FOR_MANY
+    return is_for_child and len(ended) == 1 and ended[0].record.end_ns == end_ns
 
 
 def _ended_at(process: Process, instant_ns: int) -> Iterator[Event]:

@@ -136,10 +136,12 @@ Found = dict[tuple[str, Site | None], Transaction]
 
 
 class Throttled(NamedTuple):
-    """An intrinsic that the budget throttled, and whether its calls are transactions."""
+    """An intrinsic that the budget throttled, whether its calls are transactions, and how long after the start its
+    calls were not even counted any more; None if all were."""
 
     name: str
     is_transaction: bool
+    off_after_ns: int | None = None
 
 
 @dataclass
@@ -215,11 +217,13 @@ def reduced(analysis: Analysis) -> TransactionsPart:
 
 
 def _throttled(process: Process) -> dict[Throttled, int]:
-    numbers = {each.intrinsic for each in process.log.events if each.kind == LOWERED and each.intrinsic}
+    steps = [(each.intrinsic, each) for each in process.log.events if each.kind == LOWERED and each.intrinsic]
+    off_ns = {number: max(each.time_ns - process.log.start_ns, 0) for number, each in steps if each.level == "off"}
     found: Counter[Throttled] = Counter()
-    for number in numbers:
+    for number in dict(steps):
         intrinsic = process.intrinsic(number)
-        found[Throttled(intrinsic.name, bool(intrinsic.transaction))] += process.counts.get(number, 0)
+        alike = Throttled(intrinsic.name, bool(intrinsic.transaction), off_ns.get(number))
+        found[alike] += process.counts.get(number, 0)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.partial.partial import Question
@@ -23,7 +23,7 @@ from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
 from interpose.errors import UsageError
-from interpose.reports.formats.units import count
+from interpose.reports.formats.units import count, duration
 from interpose.reports.tables.transactions import SORTS, arranged, code_table, transactions_table
 
 NAME = "transactions"
@@ -84,10 +84,21 @@ def _throttled(found: Counter[Throttled]) -> Iterator[str]:
     """A line for the transactions, and one for the other calls, that the budget throttled."""
     said = {True: "those after it are not in the table", False: "the time of those after it is in code"}
     for is_transaction, what in said.items():
-        alike = {each.name: calls for each, calls in found.items() if each.is_transaction == is_transaction}
+        alike = {each: calls for each, calls in found.items() if each.is_transaction == is_transaction}
         if alike:
+            names = ", ".join(sorted({each.name for each in alike}))
             counted = f", {count(sum(alike.values()), 'call')} only counted" if any(alike.values()) else ""
-            yield f"throttled to keep to the budget: {', '.join(sorted(alike))}{counted}; {what} (interpose report)"
+            yield f"throttled to keep to the budget: {names}{counted}{_off(alike)}; {what} (interpose report)"
+
+
+def _off(alike: Iterable[Throttled]) -> str:
+    """Whose calls were not even counted, and from when on, in the process that came to it first."""
+    found: dict[str, int] = {}
+    for each in alike:
+        if each.off_after_ns is not None:
+            found[each.name] = min(found.get(each.name, each.off_after_ns), each.off_after_ns)
+    named = ", ".join(f"{name} off after {duration(after_ns)}" for name, after_ns in sorted(found.items()))
+    return f", more not even counted ({named})" if named else ""
 
 
 def _remark(made: Transactions) -> None:

@@ -172,11 +172,13 @@ def _not_seen(screen: Screen, unseen_ns: int) -> str:
     """Which threads used it, and why it is in no row."""
     accounts, time = screen.analysis.accounts, f"{duration(unseen_ns)}  not in the table"
     begun = sum(max(len(each.process.threads) - 1, 0) for each in accounts)
+    least_ns = max(unseen_ns - begun * _START_AND_END_NS, 0)  # of native threads
     if any(recording_stopped(each.process) is not None for each in accounts):
         return f"threads not recorded  {time} (recording stopped){_functions_not_seen(screen)}"
-    if unseen_ns <= begun * _START_AND_END_NS:
-        return f"the start and end of {count(begun, 'thread')}  {time} (docs/limits.md)"
-    return f"native threads  {time} (docs/limits.md){_functions_not_seen(screen)}"
+    whose = "native threads"
+    if (unseen_ns - least_ns) * 100 >= unseen_ns:
+        whose += f", {'and' if least_ns else 'or'} of the start and end of {count(begun, 'thread')}"
+    return f"{whose}  {time} (docs/limits.md){_functions_not_seen(screen)}"
 
 
 def _functions_not_seen(screen: Screen) -> str:
