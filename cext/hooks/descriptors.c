@@ -243,27 +243,27 @@ void descriptors_are_ends(int one, int other)
     set_other_end(other, one);
 }
 
-enum { ENDS_LOOKED_AT = 1024 }; /* a process may have very many descriptors */
+/* A process may have very many descriptors. Their numbers are mostly small, with small gaps. */
+enum { NUMBERS_AT_MOST = 1024, GAP = 256 };
 
-static bool is_other_end(int number, const struct stat *pipe, int access)
+static bool is_end_of(const struct stat *pipe, const struct stat *status)
 {
-    struct stat status;
-    bool is_same = fstat(number, &status) == 0 && status.st_ino == pipe->st_ino && status.st_dev == pipe->st_dev;
-    return is_same && (fcntl(number, F_GETFL) & O_ACCMODE) != access;
+    return status->st_ino == pipe->st_ino && status->st_dev == pipe->st_dev;
 }
 
-/* Whether the kernel knows of another end here, as a duplicate that we have not seen being made; true if there is no telling. */
+/* Whether another end is here, as a duplicate that we have not seen being made; true if there is no telling. The directory in /proc
+   would say so, too, but takes a descriptor of the program's. */
 static bool has_other_end_here(int number)
 {
-    struct stat pipe;
-    DIR *directory = fstat(number, &pipe) == 0 ? opendir(OWN_PROC "/fd") : NULL;
-    bool found = !directory;
-    int looked = 0, access = fcntl(number, F_GETFL) & O_ACCMODE;
-    for (const struct dirent *entry; !found && (entry = readdir(directory)); looked++)
-        found = looked == ENDS_LOOKED_AT || (entry->d_name[0] != '.' && is_other_end(atoi(entry->d_name), &pipe, access));
-    if (directory)
-        closedir(directory);
-    return found;
+    struct stat pipe, status;
+    int access = fcntl(number, F_GETFL) & O_ACCMODE, missing = 0, each = 0;
+    bool found = fstat(number, &pipe) != 0;
+    for (; !found && each < NUMBERS_AT_MOST && missing < GAP; each++) {
+        bool is_open = fstat(each, &status) == 0;
+        missing = is_open ? 0 : missing + 1;
+        found = is_open && is_end_of(&pipe, &status) && (fcntl(each, F_GETFL) & O_ACCMODE) != access;
+    }
+    return found || each == NUMBERS_AT_MOST;
 }
 
 /* An end that is not here any more does not come back, so the kernel is asked until it is so. */
