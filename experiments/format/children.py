@@ -92,8 +92,9 @@ def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[st
     """The attempt from which each of the direct `descendants` came, by lineage, if it can be told.
 
     A fork has its number. A child that was forked to run a function first and a program later (`preexec_fn`) was not
-    recorded as a fork. Others are found by their process number and the last attempt before their beginning. The shell
-    of os.system has no known number; what it became is the one that began meanwhile.
+    recorded as a fork. Others are found by their process number, if it is one of the starter's PID namespace, and the
+    last attempt before their beginning. The shell of os.system has no known number; what it became is the one that
+    began meanwhile.
     """
     forks: dict[int, Child] = {}
     others: dict[tuple[bool, int], list[Child]] = defaultdict(list)
@@ -105,7 +106,8 @@ def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[st
     found = {}
     for process in descendants:
         _, letter, number = split_lineage(process.lineage)
-        child_of_number = _last_before(others[letter == "x", process.log.pid], process.log.start_ns)
+        of_number = others[letter == "x", process.log.pid] if _shares_numbers(process.starter, process) else ()
+        child_of_number = _last_before(of_number, process.log.start_ns)
         attempt = forks.get(number, child_of_number) if letter == "f" else child_of_number
         if attempt is None and letter == "c" and _is_started_by(process.starter, process):
             attempt = _last_before(others[False, _NO_PID], process.log.start_ns)
@@ -115,7 +117,11 @@ def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[st
 
 
 def _is_started_by(starter: Process | None, process: Process) -> bool:
-    return starter is not None and process.log.ppid == starter.log.pid
+    return starter is not None and process.log.ppid == starter.log.pid and _shares_numbers(starter, process)
+
+
+def _shares_numbers(starter: Process | None, process: Process) -> bool:
+    return starter is None or process.log.has_numbers_of(starter.log)
 
 
 def _last_before(children: Sequence[Child], start_ns: int) -> Child | None:

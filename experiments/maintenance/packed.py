@@ -95,7 +95,7 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
     """
     place = os.path.basename(path)
     try:
-        packed = open(open_plain(path), "rb")  # noqa: SIM115
+        packed = open(open_plain(os.path.realpath(path)), "rb")  # noqa: SIM115
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     with packed:

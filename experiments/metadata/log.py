@@ -99,6 +99,10 @@ class Log:
         found = _TRACE_PARENT.fullmatch(self.trace.get("parent", ""))
         return (found[1], found[2]) if found else None
 
+    def has_numbers_of(self, other: Log) -> bool:
+        """Whether both read process numbers in the same PID namespace. Earlier versions did not record it; then yes."""
+        return 0 in (self.pid_namespace, other.pid_namespace) or self.pid_namespace == other.pid_namespace
+
     def missed(self, what: str) -> list[str]:
         """Why some of `what` (calls, lines, coverage, profile) was not recorded."""
         return [event.why for event in self.events if event.kind == "missed" and event.what == what]

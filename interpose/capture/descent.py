@@ -49,8 +49,8 @@ def find_ancestor() -> str:
 def recorded_in(pid: int) -> tuple[str, str] | None:
     """The founder's directory and the lineage of the process `pid`, of this user's, which is recorded; None if it is
     not."""
-    for directory in _mapped_experiments(pid):
-        if _is_own_directory(directory) and _is_of(directory, pid):
+    for directory in mapped_experiments(pid):
+        if _is_of(directory, pid):
             return _founder_and_lineage(directory)
     return None
 
@@ -80,8 +80,9 @@ def _maps_of(pid: int) -> bytes:
     return next(filter(None, (_read(f"/proc/{pid}/task/{thread}/maps") for thread in threads)), b"")
 
 
-def _mapped_experiments(pid: int) -> "Iterable[str]":
-    """The directories of the experiments with threads files that the process has mapped."""
+def mapped_experiments(pid: int) -> "Iterable[str]":
+    """The directories of this user's experiments with threads files that the process has mapped: its own, and a forked
+    child has its parent's mapped as well."""
     from interpose.timing import shims
 
     end = b".er/threads"
@@ -90,7 +91,8 @@ def _mapped_experiments(pid: int) -> "Iterable[str]":
         maps = _maps_of(pid)
         lines = maps.split(b"\n") if end in maps else []
         files = [line[line.index(b"/") :] for line in lines if line.endswith(end)]
-    return dict.fromkeys([os.fsdecode(path.removesuffix(b"/threads")) for path in files if path.endswith(end)])
+    found = dict.fromkeys([os.fsdecode(path.removesuffix(b"/threads")) for path in files if path.endswith(end)])
+    return filter(_is_own_directory, found)
 
 
 def _founder_and_lineage(directory: str) -> tuple[str, str]:
@@ -100,7 +102,7 @@ def _founder_and_lineage(directory: str) -> tuple[str, str]:
 
 
 def _is_of(directory: str, pid: int) -> bool:
-    """Whether the experiment is the process's own: a forked child has its parent's mapped as well."""
+    """Whether the experiment is the process's own."""
     return b'<process pid="%d" ' % pid in _read(os.path.join(directory, names.LOG))
 
 

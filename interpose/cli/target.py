@@ -9,6 +9,7 @@ from interpose.capture import descent
 from interpose.cli.experiment_choice import open_experiment
 from interpose.errors import ExperimentError
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process_numbers import number_here
 
 
 def experiment_of(target: str | None) -> Experiment:
@@ -30,11 +31,11 @@ def _founder_of(pid: int) -> str:
         raise ExperimentError(f"process {pid} belongs to another user") from None
     except OSError:
         raise ExperimentError(f"process {pid} does not exist") from None
-    found = descent.recorded_in(pid)
-    if found is None:
-        raise ExperimentError(f"process {pid} is not recorded")
-    founder: str = found[0]
-    return founder
+    for directory in descent.mapped_experiments(pid):
+        experiment = Experiment(directory)
+        if number_here(experiment.founder.log) == pid:
+            return experiment.founder_directory
+    raise ExperimentError(f"process {pid} is not recorded")
 
 
 def running_experiment_of(target: str | None) -> Experiment:

@@ -61,7 +61,7 @@ def resolve(options: "Mapping[str, str | None]", environment: "Mapping[str, str]
         _heed_filter(settings)
     _refuse_excluded(settings)
     if settings.counters:
-        _record_profile(settings)
+        _record_counters(settings)
     if settings.statements and (why := _why_no_statements(settings)):
         settings.statements, settings.texts["INTERPOSE_STATEMENTS"] = False, "0"
         settings.warnings.append(f"{settings.said['INTERPOSE_STATEMENTS']}: {why}")
@@ -82,11 +82,16 @@ def _refuse_excluded(settings: Settings) -> None:
                 raise SettingError(f"{settings.said[setting.variable]}: {why}")
 
 
-def _record_profile(settings: Settings) -> None:
+def _record_counters(settings: Settings) -> None:
     """Record the profile if anything is recorded: counters are read with its samples."""
     if not settings.profile_hz:
         why = f"counters need the sampled profile; leave out {settings.said['INTERPOSE_PROFILE']}"
         raise SettingError(f"{settings.said['INTERPOSE_COUNTERS']}: {why}")
+    record_profile(settings)
+
+
+def record_profile(settings: Settings) -> None:
+    """Record the profile with the calls."""
     if "calls" in settings.record and "profile" not in settings.record:
         settings.record = (*settings.record, "profile")
         settings.texts["INTERPOSE"] = ",".join(settings.record)

@@ -15,7 +15,7 @@ from typing import IO, Any, BinaryIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.usage import Usage
-from interpose.experiments.format.records import Event
+from interpose.experiments.format.records import Event, OpenCall
 from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process
 from interpose.exports.counter_tracks import counter_tracks, usages_by_process
@@ -81,12 +81,12 @@ class _Process:
     def entries(self, used: Sequence[Usage]) -> Iterator[Entry]:
         """All entries: names, the process, calls, calls still in progress, flows, and counters."""
         yield self._named("process_name", _OF_PROCESS, command_line(self._process))
-        if self._flows.started:
+        if self._flows.is_child:
             yield from self._whole()
         for event in events_of(self._process):
             yield from self._lane(event.thread, event.task)
             yield self._call(event)
-            yield from self._flows_of(event)
+            yield from self._flows_of(event.thread, event.task, event)
         yield from self._in_progress()
         yield from self._counters(used)
 
@@ -97,15 +97,16 @@ class _Process:
         yield self._named("thread_name", _OF_PROCESS, "process")
         dur = (end_of(self._process) - start_ns) / 1000
         yield {"ph": "X", "name": command_line(self._process), **at, "dur": dur}
-        yield {**_FLOW_END, "id": self._flows.started, **at}
+        if self._flows.started:
+            yield {**_FLOW_END, "id": self._flows.started, **at}
 
-    def _flows_of(self, event: Event) -> Iterator[Entry]:
+    def _flows_of(self, thread: int, task: int, call: Event | OpenCall) -> Iterator[Entry]:
         """The flows that lead from a call, and to it."""
-        at = {**self._at(event.thread, event.task), "ts": self._since(event.start_ns)}
-        call, begun = (event.thread, event.call), (event.thread, event.start_ns)
-        for number in (*self._flows.begin.get(call, ()), *self._flows.begin_at.get(begun, ())):
+        at = {**self._at(thread, task), "ts": self._since(call.start_ns)}
+        begin, end = self._flows.at(thread, call)
+        for number in begin:
             yield {**_FLOW_BEGIN, "id": number, **at}
-        for number in self._flows.end.get(call, ()):
+        for number in end:
             yield {**_FLOW_END, "id": number, **at}
 
     def _counters(self, used: Sequence[Usage]) -> Iterator[Entry]:
@@ -120,6 +121,7 @@ class _Process:
                 yield from self._lane(thread.number, 0)
                 name = self._process.intrinsic(call.intrinsic).name
                 yield {"ph": "B", "name": name, **self._at(thread.number, 0), "ts": self._since(call.start_ns)}
+                yield from self._flows_of(thread.number, 0, call)
 
     def _named(self, what: str, lane: int, name: str) -> Entry:
         return {"ph": "M", "name": what, "pid": self._process.log.pid, "tid": lane, "args": {"name": name}}

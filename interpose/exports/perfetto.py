@@ -33,7 +33,7 @@ _CLOCKS, _TIME, _SEQUENCE, _TRACK_EVENT, _INTERNED, _FLAGS, _TRACK = 6, 8, 10, 1
 _STATE_CLEARED, _NEEDS_STATE = 1, 2
 _REALTIME, _MONOTONIC, _BOOTTIME = 1, 3, 6  # clocks; the trace's own is the last of them
 _SLICE_BEGIN, _SLICE_END, _COUNTER = 1, 2, 4
-_FLOW_ENDS = 48
+_FLOW_BEGINS, _FLOW_ENDS = 47, 48
 _UNITS = {Unit.RATIO: (), Unit.COUNT: (number(3, 2),), Unit.BYTES: (number(3, 3),)}
 _LEVEL = 1  # of gzip: a third larger than the best, five times as fast
 
@@ -74,7 +74,7 @@ class _Process:
     def packets(self, used: Sequence[Usage]) -> Iterator[bytes]:
         """All packets: tracks, calls, calls still in progress, and use of resources."""
         yield self._begin()
-        if self._flows.started:
+        if self._flows.is_child:
             yield self._whole()
         for thread in self._process.threads:
             yield self._thread(thread.number, thread)
@@ -110,7 +110,8 @@ class _Process:
         """A slice from the process's start to its end, to which the call that started it leads."""
         process, track = self._process, number(11, self._track)
         begin_ns, end_ns = number(_TIME, process.log.start_ns), number(_TIME, end_of(process))
-        led = text(23, command_line(process)), fixed64(_FLOW_ENDS, self._flows.started)
+        ends = [fixed64(_FLOW_ENDS, self._flows.started)] if self._flows.started else []
+        led = text(23, command_line(process)), *ends
         begin = self._packet(begin_ns, message(_TRACK_EVENT, number(9, _SLICE_BEGIN), track, *led))
         return begin + self._packet(end_ns, message(_TRACK_EVENT, number(9, _SLICE_END), track))
 
@@ -160,7 +161,9 @@ class _Process:
     def _in_progress(self, thread: Thread) -> Iterator[bytes]:
         for call in thread.open_calls:
             name = text(23, clean(self._process.intrinsic(call.intrinsic).name))
-            begin = number(9, _SLICE_BEGIN), number(11, self._of_thread[thread.number]), name
+            begins, ends = self._flows.at(thread.number, call)
+            flows = [fixed64(_FLOW_BEGINS, each) for each in begins] + [fixed64(_FLOW_ENDS, each) for each in ends]
+            begin = number(9, _SLICE_BEGIN), number(11, self._of_thread[thread.number]), name, *flows
             yield self._packet(number(_TIME, call.start_ns), message(_TRACK_EVENT, *begin))
 
     def _counters(self, used: Sequence[Usage]) -> Iterator[bytes]:

@@ -177,22 +177,26 @@ def test_a_file_that_is_opened_again_is_told_by_who_opens_it_with_the_calls_on_i
     assert (row["calls"], row["intrinsic"], row["site"], row["wall_ns"]) == (20, "io.open", f"{SHOP}:88", 60 * MS)
 
 
-def test_what_is_requested_again_from_several_lines_has_the_calls_and_the_time_of_each(shop):
+def test_what_is_requested_again_from_several_lines_is_one_finding_at_the_line_with_the_most_time(shop):
     shop.call("httpx.Client.send", "net", "GET https://rates.example/today", times=30)
     shop.call("requests.Session.send", "net", "GET https://rates.example/today", line=90, times=9, each_ns=4 * MS)
-    told = [each for each in found_in(shop.survey()) if each.rule == "repeated work"]
-    rows = map(findings_table(told, SECOND, "/").values, told)
+    shop.call("requests.Session.send", "net", "GET https://rates.example/today", line=91, times=1, each_ns=4 * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "repeated work"]
+    row = findings_table([told], SECOND, "/").values(told)
 
-    assert [Sentences([each], "/home/u/shop", SECOND).of(each) for each in told] == [
+    assert Sentences([told], "/home/u/shop", SECOND).of(told) == (
         'requests.Session.send was called 9 times for "GET https://rates.example/today" from orders.py:90 line_90'
-        " (36.0 ms of 1.00 s).",
-        'httpx.Client.send was called 30 times for "GET https://rates.example/today" from orders.py:88 line_88'
-        " (30.0 ms of 1.00 s).",
-    ]
-    assert [(row["calls"], row["intrinsic"], row["site"], row["wall_ns"]) for row in rows] == [
-        (9, "requests.Session.send", f"{SHOP}:90", 36 * MS),
-        (30, "httpx.Client.send", f"{SHOP}:88", 30 * MS),
-    ]
+        " (36.0 ms of 1.00 s), and 31 more calls from 2 other lines (34.0 ms)."
+    )
+    assert (row["calls"], row["intrinsic"], row["site"]) == (9, "requests.Session.send", f"{SHOP}:90")
+    assert (row["wall_ns"], row["bound_ns"]) == (36 * MS, 70 * MS * 39 // 40)
+
+
+def test_a_statement_repeated_at_many_lines_that_matters_only_in_all_is_found(shop):
+    for line in range(100, 112):
+        shop.ask("SELECT rate FROM rates", line=line, times=30, each_ns=MS // 5)
+
+    assert shop.found() == [("repeated work", 30, 72 * MS, 72 * MS * 359 // 360)]
 
 
 def test_to_close_a_file_again_is_not_the_work_that_could_be_kept(shop):

@@ -403,6 +403,23 @@ def test_cp_of_a_hostile_archive_makes_nothing(tmp_path, name, capsys):
     assert sorted(os.listdir(tmp_path)) == before
 
 
+def test_a_link_to_an_archive_is_listed_and_read_as_one_to_an_experiment_is(tmp_path, capsys):
+    founder = family(tmp_path / "t.1.er")
+    pack(str(founder), str(tmp_path / "kept.er.tar.zst"))
+    (tmp_path / "link.er.tar.zst").symlink_to("kept.er.tar.zst")
+    (tmp_path / "nowhere.er.tar.zst").symlink_to("gone")
+    link = str(tmp_path / "link.er.tar.zst")
+
+    assert main(["list", str(tmp_path), "--format", "json"]) == 0
+    names = [row["name"] for row in json.loads(capsys.readouterr().out)]
+    assert [main([command, link]) for command in ("report", "check")] == [0, 0]
+    assert main(["cp", link, str(tmp_path / "new.er")]) == 0
+
+    assert names == ["t.1.er", "kept.er.tar.zst", "link.er.tar.zst"]
+    assert capsys.readouterr().err == ""
+    assert contents(tmp_path / "new.er") == contents(founder)
+
+
 def test_mv_of_an_archive_says_what_unpacks_it(tmp_path, capsys):
     pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "t.er.tar.zst"))
 

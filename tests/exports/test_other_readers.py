@@ -12,8 +12,10 @@ import pytest
 from tracing import environment
 
 from interpose.cli.main import main
+from interpose.experiments.format.children import SPAWN
+from tests import build as built
 from tests.analysis.test_counts import build_in
-from tests.build import SECOND, START_NS
+from tests.build import SECOND, START_NS, Build
 from tests.exports.test_exports import events, exported, hostile, recorded, total  # noqa: F401
 
 pytestmark = [pytest.mark.packages, pytest.mark.any_python]
@@ -255,6 +257,47 @@ def test_chrome_has_the_slices_flows_and_counters_of_perfetto_in_the_order_of_ti
     assert {"processors in use", "largest memory"} <= set(chrome.counters)
     times = [each["ts"] for each in chrome.entries if each["ph"] != "M"]
     assert times == sorted(times)
+
+
+REPLACING = """
+import os, subprocess, sys
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, __file__, "replace"], check=True)
+elif sys.argv[1] == "replace":
+    os.execv(sys.executable, [sys.executable, __file__, "end"])
+"""
+
+
+def test_each_flow_has_both_ends_also_one_from_an_exec(tmp_path):
+    (tmp_path / "app.py").write_text(REPLACING)
+    subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
+    path = str(tmp_path / "test.1.er")
+
+    entries = ReplayOfChrome(exported(path, "chrome", tmp_path)).entries
+    _, found = packets(exported(path, "perfetto", tmp_path))
+
+    begun, ended = ([each["id"] for each in entries if each["ph"] == phase] for phase in "sf")
+    assert sorted(begun) == sorted(ended) and len(set(begun)) == 2
+    begun = [flow for each in found for flow in each.track_event.flow_ids]
+    ended = [flow for each in found for flow in each.track_event.terminating_flow_ids]
+    assert sorted(begun) == sorted(ended) and len(set(begun)) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_process_has_its_slice_and_a_flow_only_from_a_call_that_was_kept(kept, tmp_path):
+    build = Build(tmp_path / "t.1.er", pid=70)
+    build.intrinsic("os.posix_spawn", "process")
+    build.intrinsic("os.stat", "file")
+    build.thread(recorded=2, main=1)
+    build.events([built.event(0, 5, intrinsic=2), *[built.event(10, 20)] * kept])
+    build.child(how=SPAWN, pid=71, thread=1, start_ns=START_NS + 10)
+    path = build.write()
+    Build(path / "_c1.er", pid=71, start_ns=START_NS + 15).write()
+
+    entries = ReplayOfChrome(exported(str(path), "chrome", tmp_path)).entries
+
+    assert [each["ph"] for each in entries if each["ph"] in "sf"] == ["s", "f"] * kept
+    assert [each["pid"] for each in entries if each["ph"] == "X" and each["tid"] == 0] == [71]
 
 
 def test_chrome_has_the_sums_of_what_was_counted(tmp_path):

@@ -7,6 +7,7 @@ import sys
 import pytest
 from tracing import environment, write_program
 
+from interpose.analysis.recording.lineage import tree, walk
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.experiments.format.children import SPAWN
 from interpose.experiments.model.experiment import Experiment
@@ -167,13 +168,16 @@ def test_memory_is_told_exactly_only_beyond_its_starters(tmp_path):
 
 
 WORK = """
-    import os, subprocess
+    import os, subprocess, sys
     count = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
     subprocess.call(["sh", "-c", count])
     os.system(count)
     if os.fork() == 0:
         sum(range(1000000))
         os.execvp("sh", ["sh", "-c", count])
+    os.wait()
+    if os.fork() == 0:
+        os.execvp("sh", ["sh", "-c", sys.executable + " -c 'sum(range(8000000))'; true"])
     os.wait()
 """
 
@@ -192,6 +196,33 @@ def test_the_cpu_of_followed_and_unfollowed_is_all_that_the_kernel_counts(tmp_pa
     whole_ns = (used.ru_utime + used.ru_stime) * 1e9
     assert shell.cpu_ns + followed_ns == pytest.approx(whole_ns, rel=0.05)
     assert shell.cpu_ns > whole_ns / 5
+
+
+IN_NAMESPACES = """
+    import subprocess, sys
+    def start(n):
+        work = [sys.executable, "-c", f"sum(range({n}))"]
+        return subprocess.Popen(["unshare", "-p", "-f", "--mount-proc", *work])
+    running = [start(n) for n in (12_000_000, 4_000_000)]
+    print(*(each.wait() for each in running))
+"""
+
+
+def test_the_cpu_of_a_process_in_another_namespace_is_counted_once(tmp_path):
+    if subprocess.run(["unshare", "-p", "-f", "--mount-proc", "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no right to make a namespace")
+    program = write_program(tmp_path, IN_NAMESPACES)
+    words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "stdout": subprocess.PIPE}
+    child = subprocess.Popen([sys.executable, program], **words)
+    told = child.communicate()[0]
+    experiment = Experiment(str(tmp_path / "test.1.er"))
+
+    assert told == b"0 0\n"
+    assert len(experiment.processes) == 3
+    busy_ns = sum(process.overview[-1].cpu_ns for process in experiment.processes[1:])
+    assert sum(each.cpu_ns for each in unfollowed_cpu(experiment)) < busy_ns / 2
+    shown = [(depth, node.is_followed) for depth, node in walk(tree(experiment))]
+    assert shown == [(0, True), *[(1, False), (2, True)] * 2]
 
 
 def test_what_the_interpreter_calls_is_put_back(traced):

@@ -7,6 +7,7 @@ from starting import told
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import tree, walk
+from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.experiments.format.children import EXEC, FORK, SPAWN, split_lineage
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build
@@ -77,6 +78,25 @@ def test_what_a_shell_started_is_below_it(tmp_path):
     rows = list(walk(tree(Experiment(str(path)))))
 
     assert [(depth, node.pid) for depth, node in rows] == [(0, 70), (1, 71), (2, 72)]
+
+
+@pytest.mark.parametrize("namespace, pid, ppid", [(5, 1, 0), (5, 73, 71), (5, 71, 70)])
+def test_numbers_of_another_namespace_are_not_compared(tmp_path, namespace, pid, ppid):
+    build = Build(tmp_path / "t.1.er", pid=70, pid_namespace=4)
+    command, end = build.string("/usr/bin/unshare"), {"end_ns": START_NS + 9 * SECOND, "usage": 1}
+    for number, cpu_ns in ((71, SECOND // 10), (72, SECOND)):
+        begun = {"start_ns": START_NS + number, "why": build.string("not Python"), **end}
+        build.child(how=SPAWN, pid=number, command=command, cpu_ns=cpu_ns, **begun)
+    path = build.write()
+    inside = Build(path / "_c1.er", pid=pid, ppid=ppid, pid_namespace=namespace, start_ns=START_NS + SECOND)
+    inside.ended(2 * SECOND, SECOND // 2)
+    inside.write()
+
+    experiment = Experiment(str(path))
+
+    rows = [(depth, node.pid) for depth, node in walk(tree(experiment))]
+    assert rows == [(0, 70), (1, 71), (1, 72), (2, pid)]
+    assert [each.cpu_ns for each in unfollowed_cpu(experiment)] == [SECOND // 10 + SECOND // 2]
 
 
 @pytest.mark.parametrize(

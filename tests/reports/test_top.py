@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tracing import environment, write_program
@@ -256,3 +257,23 @@ def test_a_running_program_may_be_named_by_its_process(tmp_path):
     assert (top.returncode, top.stderr) == (0, "")
     assert "the last " in top.stdout
     assert (gone.returncode, gone.stderr) == (1, "interpose: process 999999999 does not exist\n")
+
+
+def test_a_process_in_another_namespace_may_be_named_by_its_number_here(tmp_path, interpose_here):
+    source = "import os, time\nprint('ready', flush=True)\nwhile not os.path.exists('over'): time.sleep(0.01)"
+    words = ["unshare", "-p", "-f", "--mount-proc", sys.executable, "-c", source]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment(INTERPOSE="1"), stdout=subprocess.PIPE) as program:
+        if program.stdout.readline() != b"ready\n":
+            pytest.skip("no right to make a namespace")
+        pid = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().strip()
+        try:
+            top = interpose_here("top", pid, "--once")
+            paused = interpose_here("control", pid, "pause")
+            outer = interpose_here("control", str(program.pid), "pause")
+        finally:
+            (tmp_path / "over").touch()
+
+    assert (top.returncode, top.stderr) == (0, "")
+    assert (paused.returncode, paused.stderr) == (0, "")
+    assert [event.kind for event in Experiment(str(tmp_path / "test.1.er")).founder.log.events][:1] == ["pause"]
+    assert (outer.returncode, outer.stderr) == (1, f"interpose: process {program.pid} is not recorded\n")

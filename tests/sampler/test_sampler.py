@@ -408,12 +408,13 @@ measured(10)
 
 
 @pytest.mark.long
-def test_a_program_that_runs_already_is_sampled_where_attach_is_told_to(interpose, work, own_environment):
+@pytest.mark.parametrize("option", [("--record", "calls,profile"), ("--profile", "250")])
+def test_a_program_that_runs_already_is_sampled_where_attach_is_told_to(option, interpose, work, own_environment):
     (work / "app.py").write_text(PHASES + "print('ready', flush=True)\nmeasured(200)")
     words = [sys.executable, "app.py"]
     with subprocess.Popen(words, cwd=work, env=own_environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
-        done = interpose("attach", "--record", "calls,profile", str(process.pid))
+        done = interpose("attach", *option, str(process.pid))
         if done.returncode:
             process.kill()
             pytest.skip(done.stderr)

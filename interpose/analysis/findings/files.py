@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
+from interpose.analysis.findings.finding import Calls, Finding, Floor, found, largest_line, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
 
 # Half a kilobyte is what a disk moves at least; Python's own buffer holds eight.
@@ -56,13 +56,11 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
     yield from _files_again(survey)
     read = [each for each in survey.of_kind("db", "net") if _is_the_same_each_time(each)]
     for (_, detail), same in grouped(read, lambda each: (each.kind, each.detail)):
-        floor = Floor(REPEATED_AT_LEAST, 2, counted=total_of(same)[0])
-        for (intrinsic, site), rows in grouped(same, lambda each: (each.intrinsic, each.site)):
-            calls, wall_ns = total_of(rows)
-            units = processes_of(rows)
-            bound_ns = spared_ns(wall_ns, calls, units)
-            named: dict[str, Any] = {"about": detail, "intrinsic": intrinsic, "site": site}
-            yield found("repeated work", rows, bound_ns, units=units, unit="process", floor=floor, **named)
+        calls, wall_ns = total_of(same)
+        units = processes_of(same)
+        named: dict[str, Any] = {"about": detail, "floor": Floor(REPEATED_AT_LEAST, 2, counted=calls)}
+        bound_ns = spared_ns(wall_ns, calls, units)
+        yield found("repeated work", same, bound_ns, units=units, unit="process", **named, **largest_line(same))
 
 
 def _files_again(survey: Survey) -> Iterator[Finding]:

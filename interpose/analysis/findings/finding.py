@@ -127,8 +127,9 @@ class Finding:
     program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
     waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
-    fetches of statements; else 0. A finding below its `floor` is not told; one most of whose evidence is in another one
-    of less `precedence` is not, either.
+    fetches of statements; else 0. If most of the evidence may be at other lines than the named one, `named_ns` is the
+    wall time of the named line's calls; else 0. A finding below its `floor` is not told; one most of whose evidence is
+    in another one of less `precedence` is not, either.
     """
 
     rule: str
@@ -148,6 +149,7 @@ class Finding:
     longest_ns: int = 0
     waiting: int = 0
     made: int = 0
+    named_ns: int = 0
     floor: Floor = NO_FLOOR
     precedence: int = 0
 
@@ -206,7 +208,8 @@ def merged(findings: Iterable[Finding], is_apart: bool = False) -> list[Finding]
     for each in findings:
         first = each.first
         named = (each.intrinsic, each.site) if each.site or not first else (first.intrinsic, first.site)
-        alike[each.rule, each.about, each.unit, named, each.floor.apart if is_apart else ""].append(each)
+        line = first.kind if first and each.named_ns else named
+        alike[each.rule, each.about, each.unit, line, each.floor.apart if is_apart else ""].append(each)
     return [_together(group) if len(group) > 1 else group[0] for group in alike.values()]
 
 
@@ -220,7 +223,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
     )
     longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
     units, made = (sum(getattr(each, name) for each in alike) for name in ("units", "made"))
-    return replace(
+    whole = replace(
         one,
         rows=together.rows,
         bound_ns=together.bound_ns,
@@ -231,6 +234,17 @@ def _together(alike: Sequence[Finding]) -> Finding:
         made=made,
         floor=reduce(Floor.with_those_of, (each.floor for each in alike)),
     )
+    return replace(whole, **largest_line(whole.rows)) if one.named_ns else whole
+
+
+def largest_line(rows: Iterable[Calls]) -> dict[str, Any]:
+    """What a finding says of the line, and the intrinsic called there, that took the most time of the evidence."""
+    of_lines: dict[tuple[str, Site | None], list[Calls]] = defaultdict(list)
+    for row in rows:
+        of_lines[row.intrinsic, row.site].append(row)
+    (intrinsic, site), most = max(of_lines.items(), key=lambda each: sum(row.wall_ns for row in each[1]))
+    made, named_ns = sum(row.calls for row in most), sum(row.wall_ns for row in most)
+    return {"intrinsic": intrinsic, "site": site, "made": made, "named_ns": named_ns}
 
 
 def spared_ns(wall_ns: int, calls: int, units: int) -> int:

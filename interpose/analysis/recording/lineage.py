@@ -132,22 +132,51 @@ def _put_under_shells(node: Node) -> None:
     others = [each for each in node.below if not each.is_followed]
     of_pid = {each.pid: each for each in others if each.pid}
     shells = [each for each in others if not each.pid]
+    of_namespace: dict[int, Node] = {}
     kept: list[Node] = []
-    for each in node.below:
-        above = _above(each, of_pid, shells) if each.is_followed else None
+    for each in sorted(node.below, key=_cpu_ns, reverse=True):
+        if not each.is_followed or each.process.started_as:
+            above = None
+        elif each.process.log.has_numbers_of(node.process.log):
+            above = _above(each, of_pid, shells)
+        else:
+            above = _above_namespace(each, others, of_namespace)
         (above.below if above else kept).append(each)
     node.below = kept
 
 
 def _above(node: Node, of_pid: Mapping[int, Node], shells: Sequence[Node]) -> Node | None:
     """The program that is not followed and started the process: its parent, or a shell that ran meanwhile."""
-    if node.process.started_as:
-        return None
     parent = of_pid.get(node.process.log.ppid)
     if parent and parent.start_ns <= node.start_ns:
         return parent
-    running = [each for each in shells if each.start_ns <= node.start_ns <= each.last_ns]
+    running = [each for each in shells if _ran_at(each, node.start_ns)]
     return running[-1] if running else None
+
+
+def _above_namespace(node: Node, others: Sequence[Node], of_namespace: dict[int, Node]) -> Node | None:
+    """The program that started the process in another PID namespace, where its parent has no number of ours: of those
+    that ran meanwhile and started no other namespace, the one with the least CPU time that can include the process's.
+    """
+    namespace = node.process.log.pid_namespace
+    if namespace not in of_namespace:
+        free = [each for each in others if each not in of_namespace.values() and _ran_at(each, node.start_ns)]
+        able = [each for each in free if _cpu_ns(each) >= _cpu_ns(node)]
+        if not able:
+            return None
+        of_namespace[namespace] = min(able, key=_cpu_ns)
+    return of_namespace[namespace]
+
+
+def _cpu_ns(node: Node) -> int:
+    """Its CPU time; of a program that was not followed, with the children that it waited for."""
+    if node.child:
+        return node.child.record.cpu_ns
+    return node.process.overview[-1].cpu_ns if node.process.overview else 0
+
+
+def _ran_at(node: Node, instant_ns: int) -> bool:
+    return node.start_ns <= instant_ns <= node.last_ns
 
 
 def walk(roots: list[Node]) -> Iterator[tuple[int, Node]]:
@@ -160,4 +189,8 @@ def walk(roots: list[Node]) -> Iterator[tuple[int, Node]]:
 
 
 def _latest_first(nodes: list[Node]) -> list[Node]:
-    return sorted(nodes, key=lambda node: node.start_ns)[::-1]
+    return sorted(nodes, key=_start_ns)[::-1]
+
+
+def _start_ns(node: Node) -> int:
+    return node.start_ns

@@ -40,11 +40,12 @@ def unfollowed_cpu(experiment: Experiment) -> list[UnfollowedCpu]:
             continue
         program = program_of(child, node.process).rpartition("/")[2]
         of_program = found.setdefault(program, UnfollowedCpu(program))
+        below = [each.process for each in node.below if each.is_followed]
         if child.record.how == EXEC:
             if ended := _record_of_number(node.process):
-                of_program.add(ended, _with_children(_links(node.process)))
+                of_program.add(ended, _with_children([*_links(node.process), *below]))
         elif child.is_measured:
-            of_program.add(child.record, _with_children(each.process for each in node.below if each.is_followed))
+            of_program.add(child.record, _with_children(below))
     return sorted((each for each in found.values() if each.cpu_ns), key=lambda each: (-each.cpu_ns, each.program))
 
 

@@ -81,6 +81,8 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     wanted = precedence.in_force(os.environ, options)
+    if wanted.profile_hz and wanted.texts["INTERPOSE_PROFILE"] != "auto":
+        precedence.record_profile(wanted)
     given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if "calls" not in wanted.record or not {"calls", "native", "profile", "heap"}.issuperset(wanted.record) or of_lines:

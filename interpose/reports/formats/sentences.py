@@ -135,7 +135,11 @@ class Sentences:
 
     def took(self, finding: Finding) -> str:
         """The time of its evidence in the time that matters: `1.90 s of 2.60 s`, and whether that is estimated."""
-        return self.of_time(finding.wall_ns) + (", estimated" if finding.is_estimated else "")
+        return self.took_of(finding, finding.wall_ns)
+
+    def took_of(self, finding: Finding, wall_ns: int) -> str:
+        """The same for a part of its evidence."""
+        return self.of_time(wall_ns) + (", estimated" if finding.is_estimated else "")
 
     def of_time(self, wall_ns: int) -> str:
         """A time in the time that matters."""
@@ -260,10 +264,22 @@ def _holder(finding: Finding) -> Site | None:
 
 
 def _again(words: Sentences, finding: Finding) -> str:
-    others = sum(row.calls for row in finding.rows) - finding.calls
-    more = f", with {count(others, 'more call')} on it" if others else ""
     what = f"{finding.intrinsic} was called {count(finding.calls, 'time')} for {_quoted(words.path(finding.about))}"
-    return f"{what} from {words.line(finding.site)}{more} ({words.took(finding)})."
+    what += f" from {words.line(finding.site)}"
+    others = sum(row.calls for row in finding.rows) - finding.calls
+    if finding.named_ns:
+        return f"{what} ({words.took_of(finding, finding.named_ns)}){_elsewhere(finding, others)}."
+    more = f", with {count(others, 'more call')} on it" if others else ""
+    return f"{what}{more} ({words.took(finding)})."
+
+
+def _elsewhere(finding: Finding, calls: int) -> str:
+    """The calls from other lines than the named one, or of another intrinsic."""
+    if not calls:
+        return ""
+    lines = len({row.site for row in finding.rows} - {finding.site})
+    where = f" from {count(lines, 'other line')}" if lines else ""
+    return f", and {count(calls, 'more call')}{where} ({duration(finding.wall_ns - finding.named_ns)})"
 
 
 def _slow_statement(words: Sentences, finding: Finding) -> str:

@@ -58,7 +58,7 @@ def _values(finding: Finding, words: Sentences) -> dict[str, Any]:
     return {
         "finding": finding.rule,
         "bound_ns": finding.bound_ns,
-        "wall_ns": finding.wall_ns,
+        "wall_ns": finding.named_ns or finding.wall_ns,
         "calls": finding.calls,
         "bytes": finding.bytes,
         "units": finding.units,
