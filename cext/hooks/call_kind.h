@@ -22,8 +22,8 @@ enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_su
    nothing else to do. */
 uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32_t watcher);
 
-/* The same if what it returned with was a child's: it waited for the child, unless for somebody else, too. A loop watches every
-   child from its start, so only in the end it is known whether it waited for one. */
+/* The same if it returned with a child's descriptor: it waited for the child, unless it also waited for somebody else. A loop watches
+   every child from its start, so only the end of the wait shows whether it was for one. */
 bool may_have_awaited_child(const struct span *span, const struct slot *slot);
 
 /* Of a call that waits for several descriptors: its number, now that its result is known. */

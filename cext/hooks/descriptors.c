@@ -251,8 +251,8 @@ static bool is_end_of(const struct stat *pipe, const struct stat *status)
     return status->st_ino == pipe->st_ino && status->st_dev == pipe->st_dev;
 }
 
-/* Whether another end is here, as a duplicate that we have not seen being made; true if there is no telling. The directory in /proc
-   would say so, too, but takes a descriptor of the program's. */
+/* Whether this process has the other end open, as a duplicate that we did not see being made; true if that cannot be found out. The
+   directory in /proc would show it, too, but reading it takes up one of the program's descriptors. */
 static bool has_other_end_here(int number)
 {
     struct stat pipe, status;
@@ -266,7 +266,7 @@ static bool has_other_end_here(int number)
     return found || each == NUMBERS_AT_MOST;
 }
 
-/* An end that is not here any more does not come back, so the kernel is asked until it is so. */
+/* Ask the kernel whether the other end is still here. Once it is gone, it does not come back, so we need not ask again. */
 static void ask_for_other_end(int number)
 {
     struct thread *thread = current_thread;

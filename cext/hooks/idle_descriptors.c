@@ -143,7 +143,7 @@ static enum kind kind_of_awaited(struct awaited awaited)
     return awaited.request || awaited.answer ? KIND_net : KIND_idle;
 }
 
-/* A server has children that live as long as itself: who waits for others, too, waits for work. */
+/* A server has children that live as long as itself. So a loop that also waits for others waits for work. */
 static bool is_nobody(struct awaited awaited)
 {
     return !awaited.request && !awaited.answer && !awaited.other;

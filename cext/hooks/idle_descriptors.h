@@ -40,7 +40,7 @@ bool awaits_others(uint32_t watcher, bool is_sure);
 
 enum kind kind_of_selected(PyObject *const *lists, Py_ssize_t count);
 
-/* Is no answer due, and nobody waited for who may send at any time? */
+/* Is no answer due, and is none of the descriptors that of somebody who may send at any time? */
 bool watches_nobody(uint32_t watcher);
 bool selects_nobody(PyObject *const *lists, Py_ssize_t count);
 

@@ -15,7 +15,7 @@ enum {
     TICK_NS = 4200000, /* most kernels count a thread's CPU time every 4 ms or more often, while it runs */
 };
 
-/* Of the samples of a thread, this share may count as waiting without being due: code that goes on is not always seen to. */
+/* This share of a thread's samples may count as waiting without being due, because we do not always see that code goes on. */
 static const double TOO_MANY = 0.1;
 
 static uint64_t rise(uint64_t before, uint64_t now)
@@ -24,7 +24,8 @@ static uint64_t rise(uint64_t before, uint64_t now)
 }
 
 /* The kernel reports how long the thread had a processor, and how long it waited for one, since it was asked last. The same share of the
-   samples since then is due to be counted as waiting. If it has counted neither yet, they are divided together with the next one. */
+   samples since then is due to be counted as waiting. If it has counted neither yet, they are
+   divided together with the next sample. */
 static void count_waits_due(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns)
 {
     double on_ns = (double)rise(thread->counted.cpu_ns, now->cpu_ns);
@@ -68,8 +69,8 @@ bool on_processor(const struct sampled_process *process, struct sampled_thread *
     return has_ours ? ran_just_now : has_frames && is_seen_to_go_on(process, thread, sample->stack);
 }
 
-/* Whether the thread surely had a processor: it has used it, without having got one since; or it has got one since, after a wait that was
-   only for us. */
+/* Whether the thread surely had a processor. It had one if it has used CPU time without being given a processor again since then, or if it
+   was given one again after a wait that was only for us. */
 static bool surely_ran(const struct schedule *then, const struct schedule *now)
 {
     if (now->slices == then->slices)
@@ -77,8 +78,8 @@ static bool surely_ran(const struct schedule *then, const struct schedule *now)
     return rise(then->run_delay_ns, now->run_delay_ns) < SHORT_WAIT_NS;
 }
 
-/* If nothing says for sure that it ran, it most likely waited: surely, if the kernel has counted nothing for a tick. But if its code is
-   known to work in registers, it ran if by far more of its samples count as waiting already than are due. */
+/* Unless the figures prove that it ran, it most likely waited; certainly so if the kernel has counted nothing for a tick. The exception is
+   code known to work in registers: it ran if far more of its samples already count as waiting than are due. */
 bool on_processor_settle(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns)
 {
     const struct schedule *then = &thread->schedule;

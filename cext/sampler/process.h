@@ -45,7 +45,7 @@ struct asked {
     uint64_t mark; /* of the Python frames of all of them; 0: they have been told */
 };
 
-/* A sample of which it is not known whether its thread had a processor, and what is known of stacks in which that was so. */
+/* A sample for which we do not know whether its thread had a processor, and what we know of the stacks of such samples. */
 enum { UNMOVED_AT_MOST = 16 };
 struct unmoved {
     uint32_t stack;

@@ -70,7 +70,7 @@ static bool has_only_waited(const struct sampled_thread *thread, const struct sc
 }
 
 /* Since when the thread has been off the processor, if it did nothing but run and wait for one since the last sample; else
-   longer ago; now, if it has none. What the kernel tells of waiting for a processor are the waits that have ended. */
+   longer ago; now, if it has none. The kernel reports only those waits for a processor that have ended. */
 static uint64_t off_since_ns(const struct sampled_thread *thread, const struct sample *sample)
 {
     const struct moment *last = &thread->last;

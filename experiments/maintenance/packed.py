@@ -90,8 +90,8 @@ def _pack_file(into: BinaryIO, name: str, path: str) -> None:
 def unpack(path: str, directory: str, damages: Damages) -> str:
     """Unpack the file at `path` into the empty `directory`; returns the path of the experiment in it.
 
-    What cannot be read is noted, and what comes before it is there. Raises ExperimentError if nothing can be read,
-    DamagedArchive if that is because it is damaged.
+    What cannot be read is noted; what comes before it is unpacked. Raises ExperimentError if nothing can be read,
+    DamagedArchive if the reason is damage.
     """
     place = os.path.basename(path)
     try:

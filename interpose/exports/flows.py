@@ -93,7 +93,7 @@ def _starts(process: Process, found: dict[Process, Flows], numbers: Iterator[int
 
 
 def _exec_start_ns(process: Process, thread: int, noted_ns: int) -> int:
-    """When the call began that replaced the program: it was noted before it began, and is in progress for ever."""
+    """When the call began that replaced the program: it was noted before that, and the call never ends."""
     calls = [call for each in process.threads if each.number == thread for call in each.open_calls]
     return min((call.start_ns for call in calls if call.start_ns >= noted_ns), default=noted_ns)
 

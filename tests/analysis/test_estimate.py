@@ -310,7 +310,7 @@ def test_where_all_kept_transactions_are_alike_no_margin_is_called_exact(traced,
     screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert 0 < population.kept < population.seen == 200
-    assert f"are estimated: x {200 / population.kept:.4g}, each of those kept made as many calls\n" in screen
+    assert f"are estimated: x {200 / population.kept:.4g}, each sampled one made the same number of calls\n" in screen
     assert "exact" not in screen
 
 

@@ -58,9 +58,9 @@ def test_the_list_of_an_older_kernel_names_the_same_experiments(tmp_path, monkey
     words = [sys.executable, "-c", MAPPED, str(threads), str(threads)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         child.stdout.readline()
-        found = [*descent._mapped_experiments(child.pid)]
+        found = [*descent.mapped_experiments(child.pid)]
         monkeypatch.setattr(shims, "shared_files", lambda pid: None)
-        listed = [*descent._mapped_experiments(child.pid)]
+        listed = [*descent.mapped_experiments(child.pid)]
         child.stdin.close()
 
     assert found == listed == [str(threads.parent)]

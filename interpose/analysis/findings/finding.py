@@ -128,8 +128,8 @@ class Finding:
     calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
     waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
     fetches of statements; else 0. If most of the evidence may be at other lines than the named one, `named_ns` is the
-    wall time of the named line's calls; else 0. A finding below its `floor` is not told; one most of whose evidence is
-    in another one of less `precedence` is not, either.
+    wall time of the named line's calls; else 0. A finding below its `floor` is not reported. Nor is one
+    that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str

@@ -123,8 +123,8 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
 
 
 def _chance(weight: float, squares: float, whole: float, effective: float) -> float:
-    """How far the share of a group may be off, 19 times of 20. Where its samples weigh more than others, it is as
-    uncertain as if all samples weighed as much. One or two samples say nothing: of many short functions, one is met."""
+    """How far the share of a group may be off, 19 times of 20. If its samples weigh more than others, it is as
+    uncertain as if all samples weighed that much. One or two samples say nothing: they hit one of many functions."""
     if not weight:
         return margin(0.0, effective)
     share = weight / whole

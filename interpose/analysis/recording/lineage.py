@@ -155,8 +155,8 @@ def _above(node: Node, of_pid: Mapping[int, Node], shells: Sequence[Node]) -> No
 
 
 def _above_namespace(node: Node, others: Sequence[Node], of_namespace: dict[int, Node]) -> Node | None:
-    """The program that started the process in another PID namespace, where its parent has no number of ours: of those
-    that ran meanwhile and started no other namespace, the one with the least CPU time that can include the process's.
+    """The program that started the process in another PID namespace, where the number of its parent is not one of ours.
+    Of those that ran then and started no other namespace, the one of least CPU time that can include the process's.
     """
     namespace = node.process.log.pid_namespace
     if namespace not in of_namespace:

@@ -16,7 +16,7 @@ from interpose.kinds import IDLE
 
 # A wait for a child that has ended already returns sooner, also on a busy machine.
 WAITED_NS = 10_000_000
-# A wait with a timeout may only look at intervals, and the end is noted shortly before or after the wait returns.
+# A wait with a timeout may look only from time to time. The end is noted shortly before or after the wait returns.
 NOTED_WITHIN_NS = 10_000_000
 # Others note the end before they return.
 FOR_MANY = "multiprocessing.connection.wait"  # inside of a call, such as a join, that call waits for the child
@@ -54,8 +54,8 @@ def _was_noted_by_its_starter(process: Process, end: Ending) -> bool:
 
 
 def _was_for(process: Process, event: Event, end_ns: int) -> bool:
-    """Did the call wait for the child whose end was noted at `end_ns`? Which one it waited for is not recorded, but who
-    waits for whichever ends first sees the end of each, and another wait saw it if no other child ended meanwhile."""
+    """Did the call wait for the child whose end was noted at `end_ns`? Which one it waited for is not recorded. A wait
+    for whichever child ends first sees each end. Any other wait saw this end if no other child ended meanwhile."""
     intrinsic = process.intrinsic(event.intrinsic)
     if event.wall_ns < WAITED_NS or (intrinsic.name == FOR_MANY and event.parent):
         return False

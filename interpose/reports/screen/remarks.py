@@ -142,7 +142,7 @@ def _margin_in_words(margin: Margin | None, calls: int, of: Population) -> str:
         return "the margin of error is unknown"
     if known := margin_percent(margin.calls, calls):
         return f"{known} of the calls (95 %)"
-    return "each of those kept made as many calls" if of.kept < of.seen else "all were kept"
+    return "each sampled one made the same number of calls" if of.kept < of.seen else "all were kept"
 
 
 def wait_not_seen(screen: Screen) -> Iterator[str]:
