@@ -148,7 +148,7 @@ static void learn(struct descriptor *known, int number)
     known->name = number <= STDERR_FILENO ? intern_literal(streams[number]) : there ? intern_link(number) : 0;
     known->known = there;
     if (known->kind == KIND_file && known->name == intern_literal("<pidfd>"))
-        known->kind = KIND_process, known->role = ROLE_PROCESS;
+        known->role = ROLE_PROCESS;
 }
 
 void first_use(struct descriptor *known, int number)
