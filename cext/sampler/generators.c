@@ -99,37 +99,21 @@ static bool was_innermost(const struct search *search, uint64_t address)
     return search->copy == COPY_BEFORE && !search->memory->is_late && address == search->memory->innermost;
 }
 
-/* The first generator around the innermost frame that is in the chunk; 0: none is known. */
-static uint64_t generator_around(const struct search *search)
+/* Where a branch goes on outside of what was read with the others, mostly far outside, where nothing changes: the frame in the chunk that
+   it leads to. 0: unknown. */
+static uint64_t root_outside(const struct search *search, uint64_t address)
 {
-    const struct interpreter_layout *layout = &search->process->layout;
-    uint64_t address = search->innermost.address;
     char one[FRAME_BYTES_AT_MOST];
-    for (unsigned steps = 0; address && steps < FRAMES_AT_MOST; steps++) {
-        const char *frame = stack_memory_frame(search->memory, layout, address);
-        frame = frame ? frame : frame_elsewhere(search->process, search->memory, search->copy, address, one);
-        if (!frame || frame_owner_of(layout, frame) == layout->frame_of_generator)
-            return frame ? address : 0;
-        address = frame_around(search->process, search->memory, address, frame, 0);
+    for (unsigned steps = 0; steps < FRAMES_AT_MOST && is_elsewhere(search->process, search->memory, address); steps++) {
+        const char *frame = frame_elsewhere(search->process, search->memory, search->copy, address, one);
+        address = frame ? frame_around(search->process, search->memory, address, frame, 0) : 0;
     }
-    return 0;
-}
-
-/* Where a branch goes on outside of what was read with the others: mostly far outside, where nothing changes. Then the innermost frame
-   is assumed to have resumed it all, unless one of its generators has called that frame. */
-static uint64_t root_of_long_branch(const struct search *search, const uint64_t *passed, unsigned count)
-{
-    uint64_t around = generator_around(search);
-    for (unsigned index = 0; index < count && around; index++)
-        if (passed[index] == around)
-            return 0;
-    return search->innermost.address;
+    return is_elsewhere(search->process, search->memory, address) ? 0 : address;
 }
 
 /* From the frame of a generator that runs, outward, to the frame in the chunk that has resumed it. */
 static struct branch branch_from(struct search *search, uint64_t address)
 {
-    uint64_t passed[BESIDE_AT_MOST + 1];
     const struct interpreter_layout *layout = &search->process->layout;
     struct branch none = {0}, branch = {.innermost = address};
     char one[FRAME_BYTES_AT_MOST];
@@ -140,7 +124,6 @@ static struct branch branch_from(struct search *search, uint64_t address)
         bool of_generator = frame && frame_owner_of(layout, frame) == layout->frame_of_generator;
         if (!frame || branch.count++ == BESIDE_AT_MOST)
             return none;
-        passed[branch.count - 1] = address;
         bool has_just_run = was_innermost(search, address);
         bool is_paused = has_paused(search->process, search->memory, search->copy, address);
         if (of_generator ? (is_paused && !has_just_run) || !is_generator(search->process, frame) : branch.count == 1)
@@ -149,9 +132,7 @@ static struct branch branch_from(struct search *search, uint64_t address)
         if (!address && has_just_run)
             address = search->innermost.address;
     }
-    if (is_elsewhere(search->process, search->memory, address))
-        address = root_of_long_branch(search, passed, branch.count);
-    branch.root = address;
+    branch.root = address = root_outside(search, address);
     return address && is_at_same(search->process, search->memory, search->copy, address) ? branch : none;
 }
 
