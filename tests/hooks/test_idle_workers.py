@@ -244,6 +244,7 @@ async def communicates():
 async def reads_a_line():
     child = await asyncio.create_subprocess_exec(*CHILD, stdout=PIPE)
     await child.stdout.readline()
+    await child.wait()  # else its transport outlives the loop
 async def reads_a_pipe():
     child = subprocess.Popen(CHILD, stdout=PIPE)
     _, protocol = await asyncio.get_running_loop().connect_read_pipe(Reads, child.stdout)
