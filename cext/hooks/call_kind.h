@@ -14,8 +14,8 @@
 #include "hooks/slot.h"
 #include "hooks/traffic.h"
 
-/* Whether a loop waits for answers, for children that are awaited, or for work. Some drivers write in C, unseen, so an awaited answer of a database
-   counts, whatever is known of its descriptor. So does an awaited child: its end may be seen by a signal or by another thread. */
+/* Whether a loop waits for answers, for children that are awaited, or for work. Some drivers write in C, unseen, so an awaited answer
+   of a database counts, whatever is known of its descriptor. So does an awaited child: its end may be seen by a signal or by another thread. */
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure);
 
 /* Which of its numbers the wait of a loop has in the end: if another thread worked for what the loop serves, the loop had

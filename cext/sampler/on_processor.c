@@ -24,8 +24,7 @@ static uint64_t rise(uint64_t before, uint64_t now)
 }
 
 /* The kernel reports how long the thread had a processor, and how long it waited for one, since it was asked last. The same share of the
-   samples since then is due to be counted as waiting. If it has counted neither yet, they are
-   divided together with the next sample. */
+   samples since then is due to be counted as waiting. If it has counted neither yet, they are divided together with the next sample. */
 static void count_waits_due(struct sampled_thread *thread, const struct schedule *now, uint64_t now_ns)
 {
     double on_ns = (double)rise(thread->counted.cpu_ns, now->cpu_ns);
