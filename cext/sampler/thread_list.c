@@ -174,9 +174,6 @@ void thread_write_pending(struct sampled_process *process, struct sampled_thread
         thread_counts_write(process, thread, &thread->pending);
     for (unsigned index = 0; index < thread->asked.count; index++)
         thread_counts_write(process, thread, &thread->asked.taken[index]);
-    if (thread->doubt.is_open)
-        thread_counts_write(process, thread, &thread->doubt.taken);
-    thread->doubt.is_open = false;
     thread->pending.sample.time_ns = thread->asked.count = 0;
 }
 
@@ -185,6 +182,8 @@ static void forget_thread(struct sampled_process *process, uint32_t index)
     struct sampled_thread *thread = &process->threads[index];
     native_code_tell(process, thread);
     thread_write_pending(process, thread);
+    if (thread->doubt.is_open)
+        thread_counts_write(process, thread, &thread->doubt.taken);
     thread_counts_end(process, thread);
     instructions_end(&thread->instructions);
     schedule_close(thread->files);
