@@ -8,7 +8,9 @@ from functools import cached_property
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.format.children import split_lineage
+from interpose.experiments.format.compressed import NAME as COMPRESSED_EVENTS
 from interpose.experiments.metadata import names
+from interpose.experiments.metadata.known_damage import note_known
 from interpose.experiments.metadata.labels import Mark, read_marks
 from interpose.experiments.metadata.notes import read_notes
 from interpose.experiments.model.files import Damages
@@ -31,6 +33,7 @@ class Experiment:
         self.damages = Damages() if damages is None else damages
         self.packed: str | None = None
         _refuse_what_is_none(directory)
+        note_known(self.directory, self.damages)
         if _is_descendant(self.name):
             self.processes = [self._one_descendant()]
         else:
@@ -163,8 +166,12 @@ def _descendants_in(directory: str) -> list[str]:
 
 def _has_begun(directory: str) -> bool:
     """Whether a descendant has recorded anything. One that was killed before that, or is just beginning, has no log
-    yet, and at most the block of events for calibration."""
-    return _size_bytes(directory, names.LOG) > 0 or _size_bytes(directory, "events") > BLOCK_BYTES
+    yet, and at most the block of events for calibration, which nobody has compressed."""
+    return (
+        _size_bytes(directory, names.LOG) > 0
+        or _size_bytes(directory, "events") > BLOCK_BYTES
+        or _size_bytes(directory, COMPRESSED_EVENTS) > 0
+    )
 
 
 def _size_bytes(directory: str, name: str) -> int:

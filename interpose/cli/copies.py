@@ -8,6 +8,7 @@ import tempfile
 from interpose.analysis.recording.ending import is_running
 from interpose.errors import ExperimentError, InterposeError
 from interpose.experiments.maintenance import copying, packed, saving
+from interpose.experiments.metadata.known_damage import keep_known
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 
@@ -41,7 +42,9 @@ def _unpack(source: str, target: str, damages: Damages) -> None:
     """Nothing is at `target` before all is there."""
     above = os.path.dirname(os.path.abspath(target))
     with tempfile.TemporaryDirectory(prefix=".interpose-", dir=above) as directory:
-        copying.move(packed.unpack(source, directory, damages), target)
+        unpacked = packed.unpack(source, directory, damages)
+        keep_known(unpacked, damages)
+        copying.move(unpacked, target)
 
 
 def _copy(source: str, target: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from typing import Protocol
 
+from interpose.analysis.recording.missing import note_missing
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.cli.archiving import archive_at_once
 from interpose.cli.consolidating import consolidate_at_once
@@ -139,6 +140,7 @@ def open_experiment(given: str | None, archive: bool = True, damages: Damages | 
     if archive:
         archive_at_once(experiment)
         consolidate_at_once(experiment)
+    note_missing(experiment)
     return experiment
 
 

@@ -6,7 +6,8 @@ import stat
 import pytest
 
 from interpose.cli.main import main
-from interpose.experiments.metadata.notes import LARGEST_NOTES_BYTES, NOTES
+from interpose.experiments.metadata.lines_of_text import LARGEST_BYTES
+from interpose.experiments.metadata.notes import NOTES
 from tests.build import Build
 
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
@@ -80,13 +81,13 @@ def test_notes_cannot_move_the_cursor_nor_fill_the_screen(experiment, capsys):
 
 
 def test_notes_without_end_are_read_in_part(experiment, capsys):
-    (experiment / NOTES).write_bytes(b"x" * (LARGEST_NOTES_BYTES + 1))
+    (experiment / NOTES).write_bytes(b"x" * (LARGEST_BYTES + 1))
 
     code = main(["notes", "test.1.er"])
 
     out, err = capsys.readouterr()
     assert code == 3
-    assert len(out) == LARGEST_NOTES_BYTES + 1
+    assert len(out) == LARGEST_BYTES + 1
     assert "notes: longer than 64 KiB" in err
 
 

@@ -11,7 +11,8 @@ import tempfile
 
 from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiment
 from interpose.errors import InterposeError, UsageError
-from interpose.experiments.metadata.notes import LARGEST_NOTES_BYTES, write_notes
+from interpose.experiments.metadata.lines_of_text import LARGEST_BYTES
+from interpose.experiments.metadata.notes import write_notes
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import clean
 
@@ -73,4 +74,4 @@ def edited(lines: list[str]) -> list[str]:
         if done.returncode:
             raise InterposeError(f"{editor} ended with {done.returncode}; the notes did not change")
         with open(file.name, "rb") as again:
-            return again.read(LARGEST_NOTES_BYTES + 1).decode("utf-8", "replace").splitlines()
+            return again.read(LARGEST_BYTES + 1).decode("utf-8", "replace").splitlines()

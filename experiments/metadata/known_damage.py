@@ -1,0 +1,26 @@
+"""The damage of the archive that an experiment was unpacked from, so that its copy is not taken for a whole one."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from interpose.experiments.metadata.lines_of_text import LARGEST_BYTES, read_lines, write_lines
+from interpose.experiments.model.files import Damages
+
+DAMAGES = "damages"
+_LONGEST = 500  # characters
+
+
+def note_known(directory: str, damages: Damages) -> None:
+    """Add what the file in the experiment's `directory` says to `damages`."""
+    for line in read_lines(directory, DAMAGES, DAMAGES, damages):
+        place, _, what = line.partition(": ")
+        damages.add(place, what[:_LONGEST] or "damaged")
+
+
+def keep_known(directory: str, damages: Damages) -> None:
+    """Write the first of `damages` into the experiment's `directory`. Raises OSError."""
+    most = LARGEST_BYTES // (8 * _LONGEST)  # a character takes at most 4 bytes
+    lines = [" ".join(str(each).split())[:_LONGEST] for each in islice(damages.found, most)]
+    if lines:
+        write_lines(directory, DAMAGES, lines)

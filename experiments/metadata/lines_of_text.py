@@ -1,0 +1,46 @@
+"""Small files of text lines in an experiment's directory, which may also be edited by hand."""
+
+from __future__ import annotations
+
+import os
+
+from interpose.errors import ExperimentError
+from interpose.experiments.metadata import names
+from interpose.experiments.model.files import Damages, open_plain
+
+LARGEST_BYTES = 64 * 1024
+
+
+def read_lines(directory: str, name: str, place: str, damages: Damages) -> list[str]:
+    """The lines of the file, none without it. Of a longer file the rest is not read, which is noted."""
+    try:
+        descriptor = open_plain(os.path.join(directory, name))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        damages.add(f"{place}/{name}", error.strerror or "cannot be read")
+        return []
+    with open(descriptor, "rb") as file:
+        data = file.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        damages.add(f"{place}/{name}", f"longer than {LARGEST_BYTES >> 10} KiB, the rest was not read")
+        data = data[:LARGEST_BYTES]
+    return data.decode("utf-8", "replace").splitlines()
+
+
+def write_lines(directory: str, name: str, lines: list[str]) -> None:
+    """Replace the file, at once for all readers. Raises OSError, or ExperimentError if it became too long."""
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    if len(data) > LARGEST_BYTES:
+        raise ExperimentError(f"{directory}/{name}: {name} are at most {LARGEST_BYTES >> 10} KiB")
+    written = os.path.join(directory, f".{name}.{os.getpid()}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(written, flags, 0o600)
+    os.fchmod(descriptor, names.file_mode(directory))
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.rename(written, os.path.join(directory, name))
+    except OSError:
+        os.unlink(written)
+        raise
