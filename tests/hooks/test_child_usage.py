@@ -1,5 +1,6 @@
 """What child processes used, as the kernel counts it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -196,6 +197,45 @@ def test_the_cpu_of_followed_and_unfollowed_is_all_that_the_kernel_counts(tmp_pa
     whole_ns = (used.ru_utime + used.ru_stime) * 1e9
     assert shell.cpu_ns + followed_ns == pytest.approx(whole_ns, rel=0.05)
     assert shell.cpu_ns > whole_ns / 5
+
+
+BECOMES_OTHERS = """
+    import os, resource, sys, time
+    def work(seconds):
+        while time.process_time() < seconds:
+            pass
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        print(time.process_time_ns(), used.ru_minflt, flush=True)
+    if len(sys.argv) == 1:
+        if os.fork() == 0:
+            work(0.1)
+            os.execv(sys.executable, [sys.executable, __file__, "again"])
+        _, _, used = os.wait3(0)
+        print(int((used.ru_utime + used.ru_stime) * 1e9), used.ru_minflt)
+    else:
+        text = bytearray(30 << 20)
+        work(0.4)
+        os.execvp("sh", ["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"])
+"""
+
+
+def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, interpose):
+    program = write_program(tmp_path, BECOMES_OTHERS)
+    words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, program], **words)
+    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    fork, again, shell = [(row["cpu_ns"], row["minor_faults"]) for row in told[1:]]
+    until_fork, until_again, whole = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [row["pid"] == told[1]["pid"] for row in told] == [False, True, True, True]
+    # What it did after it had looked, to write its recording and to begin the next program, is more.
+    assert until_fork[0] <= fork[0] < until_fork[0] + 50_000_000
+    assert until_again[0] - until_fork[0] >= again[0] - 50_000_000 > 200_000_000
+    assert 7_000 < again[1] < until_again[1]
+    assert sum(counted[0] for counted in (fork, again, shell)) == pytest.approx(whole[0], abs=1_000_000)
+    assert sum(counted[1] for counted in (fork, again, shell)) == whole[1]
+    assert shell[0] > 10_000_000
 
 
 IN_NAMESPACES = """

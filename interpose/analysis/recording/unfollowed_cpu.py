@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from interpose.analysis.recording.lineage import program_of, tree, walk
+from interpose.analysis.recording.used import links, record_of_number
 from interpose.experiments.format.children import EXEC
 from interpose.experiments.format.records import ChildRecord
 from interpose.experiments.model.experiment import Experiment
@@ -42,25 +43,11 @@ def unfollowed_cpu(experiment: Experiment) -> list[UnfollowedCpu]:
         of_program = found.setdefault(program, UnfollowedCpu(program))
         below = [each.process for each in node.below if each.is_followed]
         if child.record.how == EXEC:
-            if ended := _record_of_number(node.process):
-                of_program.add(ended, _with_children([*_links(node.process), *below]))
+            if ended := record_of_number(node.process):
+                of_program.add(ended, _with_children([*links(node.process), *below]))
         elif child.is_measured:
             of_program.add(child.record, _with_children(below))
     return sorted((each for each in found.values() if each.cpu_ns), key=lambda each: (-each.cpu_ns, each.program))
-
-
-def _links(process: Process) -> Iterator[Process]:
-    """The process, and those that it was before it became this one by exec."""
-    yield process
-    while process.started_as and process.started_as.record.how == EXEC and process.starter:
-        process = process.starter
-        yield process
-
-
-def _record_of_number(process: Process) -> ChildRecord | None:
-    """The recorded end of that process number, from the process that waited for it."""
-    *_, first = _links(process)
-    return first.started_as.record if first.started_as and first.started_as.is_measured else None
 
 
 def _with_children(processes: Iterable[Process]) -> Iterator[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from interpose.analysis.recording.lineage import Node, program_of, why_not
+from interpose.analysis.recording.used import used_by
 from interpose.experiments.format.children import Child
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -103,27 +104,21 @@ def _site(node: Node) -> Site | None:
     return starter.own_line(started.record.stack) if started and starter and started.record.stack else None
 
 
-def _measured(node: Node) -> Child | None:
-    """Its starter's record, if that has its use of resources."""
-    started = _started(node)
-    return started if started and started.is_measured else None
-
-
 def _cpu(node: Node) -> str:
-    measured = _measured(node)
+    measured = used_by(node)
     return duration(measured.record.cpu_ns) if measured else ""
 
 
 def _memory(node: Node) -> str:
-    started = _started(node)
-    if not started or not started.memory_bytes:
+    used = used_by(node)
+    if not used or not used.memory_bytes:
         return ""
-    return f"{'<= ' if started.is_memory_at_most else ''}{size(started.memory_bytes)}"
+    return f"{'<= ' if used.is_memory_at_most else ''}{size(used.memory_bytes)}"
 
 
 def _told(node: Node, figure: Callable[[Child], str]) -> str:
     """A figure that older experiments do not have."""
-    measured = _measured(node)
+    measured = used_by(node)
     return figure(measured) if measured and measured.record.usage else ""
 
 
@@ -146,7 +141,7 @@ def _values(row: Row) -> Values:
     depth, node = row
     end = node.ending
     starter = node.process if node.child else node.process.starter
-    started, measured, site = _started(node), _measured(node), _site(node)
+    measured, site = used_by(node), _site(node)
     known: dict[str, Any] = {
         "lineage": node.process.lineage if node.is_followed else None,
         "parent": starter.lineage if starter else None,
@@ -162,7 +157,7 @@ def _values(row: Row) -> Values:
         "followed": node.is_followed,
         "why": _why(node) or None,
         "cpu_ns": measured.record.cpu_ns if measured else None,
-        "memory_bytes": started.memory_bytes or None if started else None,
+        "memory_bytes": measured.memory_bytes or None if measured else None,
         "site": f"{site.file}:{site.line}" if site else None,
         "function": site.function if site else None,
         **_usage(measured),

@@ -1,0 +1,77 @@
+"""What each program of a process used, as the kernel counted it: one that became another by exec has several programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interpose.analysis.recording.lineage import Node
+from interpose.experiments.format.children import EXEC, KIB, Child
+from interpose.experiments.format.records import ChildRecord, Overview
+from interpose.experiments.model.process import Process
+
+# What a starter's record of a process and the process's own samples both have; both count from the process's beginning.
+_COUNTED = (
+    "cpu_ns",
+    "system_ns",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "in_blocks",
+    "out_blocks",
+)
+
+
+def links(process: Process) -> Iterator[Process]:
+    """The process, and those that it was before it became this one by exec."""
+    yield process
+    while process.started_as and process.started_as.record.how == EXEC and process.starter:
+        process = process.starter
+        yield process
+
+
+def record_of_number(process: Process) -> ChildRecord | None:
+    """The recorded end of that process number, from the process that waited for it."""
+    child = _of_number(process)
+    return child.record if child else None
+
+
+def used_by(node: Node) -> Child | None:
+    """What the starter noted of a process; None if that does not have its use of resources.
+
+    Of a process that became other programs by exec, it is each one's part: for all but the last, the process itself
+    counted it.
+    """
+    is_later = node.child is not None and node.child.record.how == EXEC
+    if node.child and not is_later:
+        return node.child if node.child.is_measured else None
+    child = _of_number(node.process)
+    if child is None:
+        return None
+    until, before = _counts(node.process), node.process if is_later else _before(node.process)
+    if not is_later and node.process.became and until:
+        return _part(child, until, before)
+    return _part(child, child.record, before) if before else child
+
+
+def _of_number(process: Process) -> Child | None:
+    *_, first = links(process)
+    return first.started_as if first.started_as and first.started_as.is_measured else None
+
+
+def _before(process: Process) -> Process | None:
+    """The process that became this one by exec."""
+    return next((each for each in links(process) if each is not process), None)
+
+
+def _counts(process: Process) -> Overview | None:
+    return process.overview[-1] if process.overview else None
+
+
+def _part(child: Child, until: ChildRecord | Overview, before: Process | None) -> Child:
+    """Of what `child` used in all, what it did after `before` ended and `until` this was counted."""
+    since = _counts(before) if before else None
+    parts = {name: max(getattr(until, name) - getattr(since, name, 0), 0) for name in _COUNTED}
+    if isinstance(until, Overview):
+        parts["memory_kib"] = until.max_rss_bytes // KIB
+    return Child(child.record._replace(**parts), child.command, child.why)
