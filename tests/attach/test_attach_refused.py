@@ -1,5 +1,6 @@
 """Programs that cannot be attached to, or may not be: each is told in a line, and nothing is done to them."""
 
+import argparse
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from interpose.attach import remote
 from interpose.attach.code import code, refuse_what_others_could_change
 from interpose.attach.reach import by_ptrace
 from interpose.attach.tracee import CannotAttach, Tracee
+from interpose.cli.commands import attach
 
 AGAIN_WITHOUT_REMOTE_DEBUGGING = """
 import os, sys
@@ -292,6 +294,25 @@ def test_lines_are_not_recorded_of_a_program_that_runs_already(interpose):
 
     assert done.returncode == 2
     assert "attach records calls, native calls, the profile and the heap" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [([], "calls"), (["--profile=auto"], "calls,profile"), (["--profile=9"], "calls,profile"), (["--profile=off"], "calls")],
+)
+def test_a_profile_that_is_asked_for_is_recorded(given, recorded, monkeypatch):
+    monkeypatch.delenv("INTERPOSE", raising=False)
+    parser = argparse.ArgumentParser()
+    attach.add_arguments(parser)
+
+    assert attach.settings_of(parser.parse_args([*given, "1"]))["INTERPOSE"] == recorded
+
+
+def test_calls_are_recorded_with_whatever_else_is(interpose):
+    done = interpose("attach", "--record", "profile", "1")
+
+    assert done.returncode == 2
+    assert done.stderr == "interpose: attach records calls in any case: --record calls,profile\n"
 
 
 def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_already(interpose):

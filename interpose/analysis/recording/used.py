@@ -1,4 +1,4 @@
-"""What each program of a process used, as the kernel counted it: one that became another by exec has several programs."""
+"""What each program of a process used, as the kernel counted it: by exec one process may run several."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ the program continues as before. From Python 3.14 on, the program itself starts 
 interpose stops the program for a moment (ptrace), which is experimental."""
 WAIT_S = 10.0
 OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
+BESIDE_CALLS = {"native", "profile", "heap"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,11 +82,13 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     if precedence.in_force(os.environ, options).origins["INTERPOSE"] == "default":
         options["record"] = "1"
     wanted = precedence.in_force(os.environ, options)
-    if wanted.profile_hz and wanted.texts["INTERPOSE_PROFILE"] != "auto":
+    if wanted.profile_hz and wanted.origins["INTERPOSE_PROFILE"] != "default":
         precedence.record_profile(wanted)
     given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
-    if "calls" not in wanted.record or not {"calls", "native", "profile", "heap"}.issuperset(wanted.record) or of_lines:
+    if "calls" not in wanted.record and BESIDE_CALLS.issuperset(wanted.record):
+        raise UsageError(f"attach records calls in any case: --record calls,{','.join(wanted.record)}")
+    if not {"calls", *BESIDE_CALLS}.issuperset(wanted.record) or of_lines:
         why = (
             "attach records calls, native calls, the profile and the heap; lines and coverage need interpose run from"
             " the program's start"
