@@ -16,6 +16,7 @@ from interpose.analysis.comparison.differences import (
     differences,
     holm,
     leaning,
+    typical,
 )
 from interpose.analysis.comparison.distributions import (
     digamma,
@@ -250,3 +251,19 @@ def test_the_same_is_unchanged_and_five_per_cent_in_one_of_twenty_are_found(nois
 
     assert same >= 95
     assert found >= least
+
+
+def test_a_row_that_one_side_lacks_is_shown_as_the_typical_figure_of_the_other():
+    took = [79.5, 81.3, 77.8, 78.6, 1079.0, 1252.0]  # their geometric mean is 194.05
+    (gone,) = differences([took], [[0.0] * 6])
+    (new,) = differences([[0.0] * 6], [took])
+
+    assert gone.a == new.b == typical(took) == pytest.approx(194.05, abs=0.01)
+    assert (gone.b, new.a) == (0.0, 0.0)
+
+
+def test_the_trend_says_the_same_figure_in_its_table_and_its_sentence():
+    figures = [61.0, 62.0, 60.5, 64.0, 59.0] + [0.0] * 5
+    (change,) = differences([figures[:5]], [figures[5:]])
+
+    assert change.a == typical(figures[:5])

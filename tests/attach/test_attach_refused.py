@@ -298,7 +298,12 @@ def test_lines_are_not_recorded_of_a_program_that_runs_already(interpose):
 
 @pytest.mark.parametrize(
     ("given", "recorded"),
-    [([], "calls"), (["--profile=auto"], "calls,profile"), (["--profile=9"], "calls,profile"), (["--profile=off"], "calls")],
+    [
+        ([], "calls"),
+        (["--profile=auto"], "calls,profile"),
+        (["--profile=9"], "calls,profile"),
+        (["--profile=off"], "calls"),
+    ],
 )
 def test_a_profile_that_is_asked_for_is_recorded(given, recorded, monkeypatch):
     monkeypatch.delenv("INTERPOSE", raising=False)

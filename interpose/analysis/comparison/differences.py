@@ -4,7 +4,7 @@ Each run gives one figure per row, because calls within a run differ less than r
 simulation (docs/comparing.md):
 
 - Logarithms are compared, because people ask for ratios, and times are skewed, with a spread that grows with them. If a
-  row is missing in some run, its plain figures are compared.
+  row is missing in some run, its plain figures are compared, and shown unless it is missing in all runs of a side.
 - From ten runs on, the mean leaves out a tenth of the runs at either end (Yuen 1974): the machine may have been busy.
 - Each side has its own variance (Welch 1947). The variance of a row is moved towards those of the other rows, the more
   the more alike they are (Smyth 2004), because three to twenty runs say little about a variance.
@@ -97,7 +97,7 @@ def differences(
     `one_sided` has changed, whatever the spread of its figures.
     """
     logs = [all(figure > 0 for figure in (*one, *other)) for one, other in zip(a, b, strict=True)]
-    sides_a, sides_b = _sides(a, logs), _sides(b, logs)
+    sides_a, sides_b = _sides(a, b, logs), _sides(b, a, logs)
     made = [_difference(*each, grain) for each in zip(sides_a, sides_b, logs, strict=True)]
     if min((len(each) for each in (*a, *b)), default=0) < RUNS_AT_LEAST:
         return [Difference(each.a, each.b) for each in made]
@@ -112,9 +112,13 @@ def typical(row: Figures) -> float:
     return (_log_side(row) if all(figure > 0 for figure in row) else _side(row)).shown
 
 
-def _sides(rows: Sequence[Figures], logs: Sequence[bool]) -> list[Side]:
-    """Each row on one side; the variances of rows with logarithms are moved towards each other."""
-    sides = [_log_side(row) if is_log else _side(row) for row, is_log in zip(rows, logs, strict=True)]
+def _sides(rows: Sequence[Figures], others: Sequence[Figures], logs: Sequence[bool]) -> list[Side]:
+    """Each row on one side; the variances of rows with logarithms are moved towards each other. A row that the other
+    side does not have at all is shown as its typical figure, as everywhere."""
+    sides = [
+        _log_side(row) if is_log else _side(row) if any(other) else _side(row)._replace(shown=typical(row))
+        for row, other, is_log in zip(rows, others, logs, strict=True)
+    ]
     told = [place for place, side in enumerate(sides) if logs[place] and side.variance > 0 and side.freedom > 0]
     for place, side in zip(told, leaning([sides[place] for place in told]), strict=True):
         sides[place] = side
@@ -183,8 +187,8 @@ def _difference(a: Side, b: Side, is_log: bool, grain: float) -> Difference:
     low, high = b.mean - a.mean - reach, b.mean - a.mean + reach
     if is_log:
         return Difference(*shown, _exp(low), _exp(high), chance)
-    if shown[0] > 0:
-        return Difference(*shown, max(1 + low / shown[0], 0.0), 1 + high / shown[0], chance)
+    if a.mean > 0:
+        return Difference(*shown, max(1 + low / a.mean, 0.0), 1 + high / a.mean, chance)
     return Difference(*shown, chance=chance)
 
 
