@@ -114,3 +114,48 @@ def test_threads_of_python_alone_leave_no_cpu_that_is_certainly_of_native_thread
     told = re.findall("CPU of native threads.*?  ", interpose("report", done.path).stdout)
 
     assert set(told) <= {"CPU of native threads, or of the start and end of 300 threads  "}
+
+
+@pytest.fixture
+def computes(tmp_path):
+    """Makes an experiment with calls of 10 ms, 800 ms of CPU time outside of them, and 100 ms of waiting."""
+
+    def make(recorded=1, dropped=0):
+        build = Build(tmp_path / "work" / "t.1.er", call_ns=0, inside_ns=0)
+        build.events([event(0, 10 * MS, 10 * MS, intrinsic=build.intrinsic("os.stat", "file"))])
+        ended = {"end_ns": START_NS + SECOND, "end_cpu_ns": 900 * MS}
+        build.thread(main=1, tid=812, recorded=recorded, made=recorded + dropped, dropped=dropped, **ended)
+        build.ended(SECOND, 900 * MS)
+        build.write()
+
+    return make
+
+
+LOST = ({"dropped": 30}, {"recorded": 31})  # there was no room for them; they are not in the file any more
+
+
+@pytest.mark.parametrize("given", LOST)
+def test_where_calls_were_lost_a_program_is_not_said_to_compute_without_them(computes, interpose_here, given):
+    computes(**given)
+    text, whole = shown(interpose_here)
+
+    assert "computes, or makes calls that were not recorded: CPU time between recorded calls" in text
+    assert whole["not_recorded"] == ["lost events"]
+
+
+@pytest.mark.parametrize("given", LOST)
+def test_where_calls_were_lost_waits_elsewhere_are_no_finding(computes, interpose_here, given):
+    computes(**given)
+    _, whole = shown(interpose_here)
+
+    assert whole["unexplained_wait_ns"] == 100 * MS
+    assert "unexplained wait" not in [each["finding"] for each in whole["findings"]]
+
+
+def test_where_none_were_lost_it_computes(computes, interpose_here):
+    computes()
+    text, whole = shown(interpose_here)
+
+    assert "computes: CPU time between recorded calls" in text
+    assert whole["not_recorded"] == []
+    assert "unexplained wait" in [each["finding"] for each in whole["findings"]]

@@ -76,7 +76,8 @@ class ProcessAccount:
     """The account of one process. `estimated` where a thread's end is the last that is known of it.
 
     `passed` are calls of the kind `sync` that did not wait: they were counted and not recorded. `found` are the
-    events that are there, `overwritten` those that gave way to newer ones in a ring.
+    events that are there, `overwritten` those that gave way to newer ones in a ring, `missing` those that were recorded
+    and are not there.
     """
 
     process: Process
@@ -87,6 +88,7 @@ class ProcessAccount:
     open_calls: list[InProgress] = field(default_factory=list)
     dropped: int = 0
     found: int = 0
+    missing: int = 0
     overwritten: int = 0
     passed: int = 0
     unseen_cpu_ns: int = 0
@@ -103,8 +105,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
     shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls, is_running)
     found = total(sums.values()).calls
-    if not is_running:
-        _note_what_is_missing(process, found)
+    missing = 0 if is_running else _missing(process, found)
     return ProcessAccount(
         process=process,
         ending=end,
@@ -114,6 +115,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
         open_calls=open_calls,
         dropped=process.lost_calls + sum(thread.record.dropped for thread in process.threads),
         found=found,
+        missing=missing,
         overwritten=process.overwritten,
         passed=sum(thread.record.passed for thread in process.threads),
         unseen_cpu_ns=_unseen_cpu_ns(process, shares.values()),
@@ -278,12 +280,13 @@ def _divided(
     )
 
 
-def _note_what_is_missing(process: Process, found: int) -> None:
+def _missing(process: Process, found: int) -> int:
+    """How many events were recorded and are not there, which is noted."""
     recorded = sum(thread.record.recorded for thread in process.threads) - process.overwritten
-    if found < recorded:
-        process.damages.add(
-            f"{process.place}/events", f"{recorded - found:,} of {recorded:,} recorded calls are not there"
-        )
+    missing = max(recorded - found, 0)
+    if missing:
+        process.damages.add(f"{process.place}/events", f"{missing:,} of {recorded:,} recorded calls are not there")
+    return missing
 
 
 def _unseen_cpu_ns(process: Process, shares: Iterable[Share]) -> int:

@@ -10,6 +10,7 @@ from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.findings.finding import Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, total_of
 from interpose.analysis.profile.profiled import Function, function_of
+from interpose.analysis.recording.left_out import left_out
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
@@ -19,8 +20,9 @@ HOT_SHARE = 0.1
 INNER_SHARE = 0.25
 # Imports with this part of it are named instead of the functions that execute them.
 IMPORTS_SHARE = 0.5
-# The unit of a program whose lines were traced, which makes them slower.
-LINES = "line"
+# The unit of a program whose lines were traced, which makes them slower; and of one some of whose calls were not
+# recorded, which may have taken that time.
+LINES, CALLS = "line", "call"
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
@@ -38,7 +40,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             is_sampled = bool(survey.profiled.processes) and not has_lines
-            made = found("computing", (), time_ns=cpu_ns, about=program, unit=LINES if has_lines else "")
+            unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
+            made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
             yield from functions or [replace(made, is_sampled=is_sampled, is_python=program not in others)]
 
 

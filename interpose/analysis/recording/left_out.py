@@ -23,7 +23,7 @@ def _of_process(account: ProcessAccount) -> Iterator[str]:
     process = account.process
     if recording_stopped(process) is not None:
         yield "calls after recording stopped"
-    elif account.dropped * _MATTERS > account.found:
+    elif (account.dropped + account.missing) * _MATTERS > account.found:
         yield "lost events"
     if "calls" not in process.log.recorded:
         yield "calls (INTERPOSE does not include them)"

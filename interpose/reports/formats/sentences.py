@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
-from interpose.analysis.findings.next_steps import LINES
+from interpose.analysis.findings.next_steps import CALLS, LINES
 from interpose.analysis.findings.statements import is_redis, is_sql
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
@@ -376,7 +376,8 @@ def _computing(words: Sentences, finding: Finding) -> str:
         what, called = _what_computes(words, finding), _called(words, finding)
         return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
     traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
-    return f"{words.path(finding.about)} computes: CPU time between recorded calls{traced} ({words.took(finding)})."
+    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
+    return f"{words.path(finding.about)} {does}: CPU time between recorded calls{traced} ({words.took(finding)})."
 
 
 def _what_computes(words: Sentences, finding: Finding) -> str:
