@@ -91,8 +91,9 @@ uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
         Py_XDECREF(told);
         return number;
     }
-    PyObject *method = ways ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
-    uint32_t number = kept_route_detail(subject, slot->route, method);
+    bool is_name = slot->detail == DETAIL_word;
+    PyObject *method = ways && !is_name ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    uint32_t number = kept_route_detail(subject, slot->route, method, is_name);
     Py_XDECREF(method);
     return number;
 }

@@ -1,6 +1,5 @@
 #include "hooks/route_detail.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/detail_levels.h"
@@ -60,13 +59,21 @@ uint32_t told_route_detail(PyObject *told)
     return number;
 }
 
-uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method)
+/* The name of a function, whole. */
+static uint32_t name_detail(PyObject *name)
+{
+    Py_ssize_t bytes;
+    const char *given = bytes_of_text(name, &bytes);
+    return given ? argument_intern(KIND_logic, given, (size_t)bytes) : 0;
+}
+
+uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, bool is_name)
 {
     uint32_t number = 0;
     for (Py_ssize_t place = 0; !number && place < PyTuple_GET_SIZE(ways); place++) {
         PyObject *pattern = attribute_at(object, PyTuple_GET_ITEM(ways, place));
         if (pattern && PyUnicode_CheckExact(pattern))
-            number = pattern_detail(method, pattern);
+            number = is_name ? name_detail(pattern) : pattern_detail(method, pattern);
         Py_XDECREF(pattern);
     }
     return number;

@@ -3,6 +3,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A served request: its method, and the path of its route, or else its own. */
@@ -12,5 +13,6 @@ uint32_t served_detail(PyObject *owner, PyObject *told);
    FastAPI. 0 if there is none. */
 uint32_t told_route_detail(PyObject *told);
 
-/* The same of an object that its framework keeps it in: the first of the ways that leads to a text. */
-uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method);
+/* The same of an object that its framework keeps it in: the first of the ways that leads to a text. The name of a function
+   is kept as it is, without a method. */
+uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, bool is_name);

@@ -23,6 +23,38 @@ def test_tasks_are_recorded_where_they_are_sent_and_where_they_are_run(traced):
     assert all(event.wall_ns >= event.inner_wall_ns >= 10e6 for event in run)
 
 
+def slept_s(done, intrinsic):
+    """What the calls within transactions of that name took, in seconds, by the transaction's name."""
+    founder, found = done.experiment.founder, Counter()
+    for event in done.events(intrinsic):
+        found[founder.string(event.detail)] += event.inner_wall_ns / 1e9
+    assert done.returncode == 0, done.stderr
+    assert all(founder.intrinsic(event.intrinsic).transaction for event in done.events(intrinsic))
+    return found
+
+
+def test_messages_that_a_worker_of_dramatiq_takes_are_transactions(traced):
+    pytest.importorskip("dramatiq")
+
+    done = traced(source_of("dramatiq_actors"))
+
+    assert_recorded_as_said(done, "dramatiq_actors")
+    assert slept_s(done, "dramatiq.Actor") == {"shop.pack": pytest.approx(0.04, rel=0.5)}
+
+
+def test_jobs_that_a_worker_of_rq_runs_are_transactions(traced):
+    for package in ("rq", "redis"):
+        pytest.importorskip(package)
+    need_server("redis")
+
+    done = traced(source_of("rq_jobs"))
+    slept = slept_s(done, "rq.Job.perform")
+
+    assert_recorded_as_said(done, "rq_jobs")
+    assert slept.pop("time.sleep") == pytest.approx(0.03, rel=0.5)
+    assert slept == {"posix.strerror": 0, "os.path.realpath": pytest.approx(0, abs=0.01)}
+
+
 SHOP = """
 import os, time
 import celery

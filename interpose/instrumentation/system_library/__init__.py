@@ -20,7 +20,7 @@ PACKAGES = {
     **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
     "aiohttp": "http web",
     **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
-    **dict.fromkeys(("billiard", "celery", "kombu"), "tasks"),
+    **dict.fromkeys(("billiard", "celery", "dramatiq", "kombu", "rq"), "tasks"),
     **dict.fromkeys(("ddtrace", "opentelemetry"), "tracers"),
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
