@@ -15,6 +15,7 @@ READ_AGAIN_AT_MOST = 20
 # So much of a process is kept in memory; programs make more of some, and then the rest is left out, and noted.
 THREADS_AT_MOST = 200_000
 OPEN_CALLS_AT_MOST = 200_000
+COUNTED_AT_MOST = 1 << 50  # no thread makes as many calls in years
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,23 @@ class RecordedThreads(RecordedFiles):
         found, open_calls = [], 0
         for number, record, data in table.bounded(THREADS_AT_MOST):
             if record.start_ns:
-                found.append(self._thread(number, record, data, OPEN_CALLS_AT_MOST - open_calls))
+                counted = self._plausible(number, record)
+                found.append(self._thread(number, counted, data, OPEN_CALLS_AT_MOST - open_calls))
                 open_calls += len(found[-1].open_calls)
         return found
 
+    def _plausible(self, number: int, record: ThreadRecord) -> ThreadRecord:
+        """The record, without counts that cannot be right; that is noted."""
+        if max(record.made, record.recorded, record.dropped, record.passed) <= COUNTED_AT_MOST:
+            return record
+        self.damages.add(f"{self.place}/threads", f"thread {number}: its counts of calls cannot be right")
+        return record._replace(made=0, recorded=0, dropped=0, passed=0)
+
     @property
     def lost_calls(self) -> int:
-        """Calls of threads for which there was no record."""
-        return self._threads.head.lost if self._threads and self._threads.head else 0
+        """Calls of threads for which there was no record; 0 if the count cannot be right."""
+        lost = self._threads.head.lost if self._threads and self._threads.head else 0
+        return lost if lost <= COUNTED_AT_MOST else 0
 
     @property
     def unrecorded_children(self) -> int:

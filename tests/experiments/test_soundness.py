@@ -10,7 +10,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.cli.main import main
 from interpose.errors import ExperimentError
 from interpose.experiments.model.experiment import Experiment
-from tests.build import Build, event
+from tests.build import SECOND, START_NS, Build, event
 from tests.experiments.test_hostile import FILES, small
 
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
@@ -211,3 +211,22 @@ def test_what_is_exported_cannot_move_the_cursor(tmp_path, capsys):
     main(["export", "-o", "out.txt", "test.1.er"])
 
     assert b"\x1b" not in (tmp_path / "out.txt").read_bytes()
+
+
+@pytest.mark.parametrize("field", ["made", "recorded", "dropped", "passed"])
+def test_counts_of_calls_that_cannot_be_right_are_in_no_report(tmp_path, capsys, field):
+    build = Build(tmp_path / "t.1.er")
+    build.events([event(0, 50, 0, intrinsic=build.intrinsic("time.sleep", "sleep"))])
+    counted = {"made": 1, "recorded": 1, field: 4_945_552_089_602_452_026}
+    build.thread(main=1, tid=812, end_ns=START_NS + SECOND, end_cpu_ns=50, **counted)
+    build.ended(SECOND, 150)
+    path = str(build.write())
+
+    assert main(["check", path]) == 3
+    checked = capsys.readouterr().out
+    main(["report", path])
+    reported = capsys.readouterr().out
+
+    assert checked.splitlines()[0] == "t.1.er/threads: thread 1: its counts of calls cannot be right"
+    assert "incomplete: threads: thread 1: its counts of calls cannot be right" in reported
+    assert not re.search(r"\d{1,3}(,\d{3}){4}", checked + reported)
