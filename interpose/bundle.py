@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import marshal
 import os
+import sysconfig
 from array import array
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -21,6 +22,7 @@ FIRST = ("interpose.boot", "interpose.capture.attached")
 IMPORTED_BEFORE = ("interpose", "interpose.boot")
 START = "interpose.capture.session"
 COMPILED = "interpose.timing"  # the package of the compiled libraries
+FREE_THREADED = "interpose.capture.free_threads"  # which every start imports where there is no interpreter lock
 SETTINGS = ("interpose.config.precedence", "interpose.config.project_file")
 DECLARING = "interpose.capture.interposed"
 # Its modules are imported by computed names.
@@ -89,7 +91,8 @@ def make_for_settings(directories: list[str], within: str = "") -> Bundle:
 
 def _names_for_start(directories: list[str]) -> list[str]:
     known = dict.fromkeys(IMPORTED_BEFORE, True)
-    return [name for each in (START, COMPILED) for name in _in_order(each, directories, known)]
+    begun = [START, COMPILED, *([FREE_THREADED] if sysconfig.get_config_var("Py_GIL_DISABLED") else [])]
+    return [name for each in begun for name in _in_order(each, directories, known)]
 
 
 def _in_one_piece(names: list[str], directories: list[str], within: str) -> Bundle:

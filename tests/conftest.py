@@ -31,6 +31,11 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Who measures comes last: nobody has to wait for it, nor it for somebody's long test."""
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
+    if "t" in sys.abiflags:
+        not_there = pytest.mark.skip(reason="not recorded, or not the same, in a free-threaded interpreter")
+        for item in items:
+            if item.get_closest_marker("interpreter_lock"):
+                item.add_marker(not_there)
 
 
 @pytest.fixture(autouse=True)

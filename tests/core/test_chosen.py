@@ -99,6 +99,7 @@ def test_a_thread_that_is_outside_of_any_loses_nothing_while_others_are_passed_o
     assert chosen.calls == {("outside", "", True): 100}
 
 
+@pytest.mark.interpreter_lock
 def test_a_task_that_is_outside_of_any_loses_nothing_while_others_are_passed_over(traced):
     done = traced(COMMON + """
     @transaction("awaited")
@@ -202,6 +203,7 @@ def test_what_a_child_starts_outside_of_its_own_transactions_shares_the_fate_of_
     assert sum(Chosen(done, process).calls.total() for process in processes) == 0
 
 
+@pytest.mark.interpreter_lock
 def test_an_awaited_transaction_inside_of_one_that_is_passed_over_leaves_nothing(traced):
     done = traced(COMMON + """
     @transaction("inner")

@@ -294,6 +294,7 @@ ANSWERED_TWICE = """
 """
 
 
+@pytest.mark.interpreter_lock
 @pytest.mark.parametrize("sampled", [{}, ONE_IN_THREE])
 def test_a_request_whose_scope_another_has_that_has_not_begun_is_inside_of_nothing(traced, tmp_path, sampled):
     (tmp_path / "starlette").mkdir()
@@ -338,6 +339,7 @@ GIVEN_UP = """
 """
 
 
+@pytest.mark.interpreter_lock
 def test_a_request_is_inside_of_none_whose_scope_was_given_up(traced, tmp_path):
     for name, source in {"starlette/routing": ROUTE, "uvicorn/protocols/http/h11_impl": CYCLE}.items():
         (tmp_path / name).parent.mkdir(parents=True)

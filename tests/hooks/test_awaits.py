@@ -6,7 +6,7 @@ import sys
 import pytest
 from packaged import AWAITED, make_package
 
-pytestmark = pytest.mark.skipif("t" in sys.abiflags, reason="not recorded in a free-threaded interpreter")
+pytestmark = pytest.mark.interpreter_lock
 
 NAMES = """
     at_once wait nest work fail count echo plainly Session.__aenter__ Session.__aexit__ Session.get

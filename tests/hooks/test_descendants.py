@@ -215,7 +215,10 @@ def test_what_the_user_preloads_stays_and_comes_first(traced):
 
 
 @pytest.mark.parametrize("options", [["-X", "dev"], ["-i"], ["-O"], ["-X", "frozen_modules=off"]])
-@pytest.mark.parametrize("given", [{}, {"PYTHONMALLOC": "debug"}, {"PYTHONMALLOC": "malloc"}])
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"PYTHONMALLOC": "debug"}, pytest.param({"PYTHONMALLOC": "malloc"}, marks=pytest.mark.interpreter_lock)],
+)
 def test_whatever_the_interpreter_allocates_with_it_ends_as_ever(traced, options, given):
     words = [sys.executable, "-S", *options, "-c", "print(1)"]
     program = f"import subprocess; print(subprocess.run({words!r}, env={given!r}, stdin=-3).returncode)"

@@ -24,6 +24,8 @@ from interpose.cli.main import main
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 
+pytestmark = pytest.mark.interpreter_lock
+
 TIMEOUT_S = 60
 
 

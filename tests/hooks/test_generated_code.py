@@ -101,6 +101,7 @@ def test_calls_by_texts_that_the_program_executes_are_its_own(of_package):
     assert [each[0] for each in found if each[2] == "inner"] == ["<timeit-src>"]
 
 
+@pytest.mark.interpreter_lock
 def test_lines_of_wrappers_that_a_package_made_are_not_the_programs(of_package):
     trace = line_trace(of_package(PROGRAM, INTERPOSE="lines").experiment)
 

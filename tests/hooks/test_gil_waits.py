@@ -10,6 +10,8 @@ import pytest
 from interpose import library
 from interpose.instrumentation import system_library
 
+pytestmark = pytest.mark.interpreter_lock
+
 LOCK = "interpreter lock"
 MS = 1_000_000
 STEP_US = 20_000  # as long as a C function keeps the lock, much longer than the 5 ms after which others want it

@@ -228,6 +228,7 @@ def test_a_copy_of_what_still_runs_is_consistent(running, tmp_path, interpose):
         assert sum(row.sums.calls for row in made.rows) >= recorded
 
 
+@pytest.mark.interpreter_lock
 @pytest.mark.long
 def test_a_copy_of_what_still_runs_and_is_compressed_is_as_it_was_at_one_instant(running, tmp_path, interpose):
     monitor = Monitor(str(running))

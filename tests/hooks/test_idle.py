@@ -1,6 +1,5 @@
 """Idle is waiting for work: for a client, a queue, a child. Waiting for an answer, for time or for a lock is not."""
 
-import sys
 import textwrap
 
 import pytest
@@ -483,7 +482,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+@pytest.mark.interpreter_lock
 def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tmp_path, recorded):
     make_package(tmp_path, driver=DRIVER)
     done = recorded(ASKS_IN_C)
@@ -497,7 +496,7 @@ def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tm
     ]
 
 
-@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+@pytest.mark.interpreter_lock
 def test_what_a_closed_loop_left_unanswered_is_not_awaited_by_the_next_one(tmp_path, recorded):
     make_package(tmp_path, driver=DRIVER)
     done = recorded(ASKS_IN_C.replace("asyncio.run(main())", "") + """

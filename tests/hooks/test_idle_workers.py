@@ -10,6 +10,7 @@ from idling import LETS_WAIT, MEASURED, kinds, kinds_inside, main_thread, other_
 from packaged import make_package
 
 
+@pytest.mark.interpreter_lock
 def test_an_event_loop_that_has_nothing_but_timers_and_pipes_is_idle(traced):
     done = traced("""
         import asyncio
@@ -110,6 +111,7 @@ def test_inside_a_request_that_is_served_nothing_is_idle(tmp_path, recorded):
     assert took_ns["process"] >= 50e6
 
 
+@pytest.mark.interpreter_lock
 def test_a_pool_of_processes_waits_for_its_work_idly(traced):
     done = traced(textwrap.dedent(MEASURED) + LETS_WAIT + textwrap.dedent("""
         import multiprocessing
@@ -180,6 +182,7 @@ def test_who_waits_for_the_result_of_a_pool_waits_for_what_it_is_of(pool, kind, 
     assert told[0].wall_ns <= int(done.stdout)
 
 
+@pytest.mark.interpreter_lock
 def test_the_workers_of_an_executor_of_processes_are_idle_without_work(traced):
     done = traced("""
         import concurrent.futures, multiprocessing, time
@@ -498,6 +501,7 @@ def test_what_comes_through_pipes_and_queues_between_processes_is_waited_for_idl
         assert kinds_inside(done, done.experiment.founder, event) <= {"idle"}
 
 
+@pytest.mark.interpreter_lock
 def test_sleeping_and_waiting_for_a_lock_are_not_idle(traced):
     done = traced(LETS_WAIT + textwrap.dedent("""
         import select, threading

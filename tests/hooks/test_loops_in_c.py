@@ -132,6 +132,7 @@ run(main())
 """
 
 
+@pytest.mark.interpreter_lock
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_what_blocks_a_loop_is_told(traced, loop):  # noqa: F811
     need(*(["uvloop"] if loop == "uvloop" else []))

@@ -149,6 +149,7 @@ SAME = MARKS + """
 """
 
 
+@pytest.mark.interpreter_lock
 def test_a_program_is_the_same_with_and_without_a_recording(traced):
     on, off = traced(SAME), traced(SAME, INTERPOSE="0")
 
@@ -195,6 +196,7 @@ OVERLAPPING = MARKS + """
 """
 
 
+@pytest.mark.interpreter_lock
 def test_tasks_that_overlap_are_kept_apart(traced):
     done = traced(OVERLAPPING)
     founder = done.experiment.founder
@@ -353,6 +355,7 @@ def test_more_functions_than_there_are_stubs_for_are_left_alone(traced):
     assert 150 < len(marked(done, "many")) <= 256
 
 
+@pytest.mark.interpreter_lock
 def test_functions_that_are_made_anew_all_the_time_are_all_marked(traced):
     done = traced(MARKS + """
     for number in range(2000):

@@ -22,6 +22,8 @@ from interpose.experiments.model.process import Process
 from interpose.legacy.codes import STATEMENT
 from tests.build import Build
 
+pytestmark = pytest.mark.interpreter_lock
+
 # As `reference` it keeps the lines of its functions, of each thread, by a trace function of its own.
 REFERENCE = """
 import sys, threading

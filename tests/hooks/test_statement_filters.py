@@ -16,7 +16,7 @@ from interpose.analysis.calls.rows import own_lines
 from interpose.config import filters, keywords, precedence, values
 from interpose.legacy.codes import STATEMENT
 
-pytestmark = pytest.mark.any_python
+pytestmark = [pytest.mark.any_python, pytest.mark.interpreter_lock]
 
 FILTERED = """
 import os, threading

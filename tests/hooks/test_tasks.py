@@ -87,6 +87,7 @@ def tasks_of_functions(done: Traced) -> set[tuple[str, int]]:
     }
 
 
+@pytest.mark.interpreter_lock
 @pytest.mark.parametrize(("program", "needed"), [(TASKS, "asyncio"), (GREENLETS, "greenlet")])
 def test_a_task_has_the_same_number_in_calls_line_events_and_functions(traced, program, needed):
     pytest.importorskip(needed)
@@ -303,6 +304,7 @@ print(sum(counted), len(counted))
 """
 
 
+@pytest.mark.interpreter_lock
 @pytest.mark.parametrize(
     ("program", "needed"),
     [(COUNTED, "asyncio"), (COUNTED_IN_TRANSACTIONS, "asyncio"), (COUNTED_GREENLETS, "greenlet")],
@@ -357,6 +359,7 @@ def test_what_a_coroutine_calls_as_it_is_closed_is_of_its_task(traced):
     assert first == second
 
 
+@pytest.mark.interpreter_lock
 def test_after_the_end_types_free_their_objects_as_before(traced):
     done = traced("""
         import asyncio, ctypes, time

@@ -52,6 +52,7 @@ def as_measured(done, rows):
     return True
 
 
+@pytest.mark.interpreter_lock
 def test_what_a_coroutine_runs_in_a_thread_is_its_transactions(traced):
     done = traced(WORK + """
     @transaction("job")
@@ -114,6 +115,7 @@ def test_a_context_that_is_handed_to_a_thread_carries_its_transaction_and_a_plai
     assert [row.sums.calls for row in named.values()] == [1] * 5
 
 
+@pytest.mark.interpreter_lock
 def test_tasks_that_a_transaction_begins_take_it_to_their_threads(traced):
     done = traced(WORK + """
     async def deeper():
@@ -133,6 +135,7 @@ def test_tasks_that_a_transaction_begins_take_it_to_their_threads(traced):
     assert rows["gathered"].response_ns < slept_ns(rows["gathered"])  # three at a time
 
 
+@pytest.mark.interpreter_lock
 def test_transactions_that_overlap_keep_apart_what_one_worker_does_for_them(traced):
     done = traced(WORK + """
     async def serve(name, seconds):
@@ -280,6 +283,7 @@ def test_a_pools_thread_that_inherits_a_context_is_not_its_transactions_for_good
     assert done.events(CONTINUED) == []
 
 
+@pytest.mark.interpreter_lock
 def test_statements_in_threads_are_reported_with_their_transaction(traced):
     done = traced(WORK + """
     def query():
