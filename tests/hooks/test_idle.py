@@ -405,6 +405,36 @@ def test_a_client_that_waits_for_the_rest_of_its_answer_is_not_idle(with_other):
     assert kinds(found) == [("select.select", "net")] * 2
 
 
+HALF_ASKED = """
+    def ask_and_wait():
+        s = socket.create_connection(("127.0.0.1", port))
+        s.sendall(b"one+two")
+        assert s.recv(6) == b"answer"
+        select.select([s], [], [])
+        assert s.recv(6) == b"answer"
+    server = start_server()
+    listener = socket.create_server(("127.0.0.1", 0))
+    select.select([listener], [], [], 0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asking", "kind"),
+    [
+        ("ask_and_wait()", "idle"),
+        ("listener.close(); ask_and_wait()", "net"),
+        ("child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
+    ],
+    ids=["of a server", "after it was one", "forked by one"],
+)
+def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind, with_other):
+    done = with_other(ANSWERS, HALF_ASKED + f"    {asking}\n    server.kill()\n")
+    found = [each for process in done.experiment.processes for each in waits(done, process) if "select" in each[0]]
+
+    assert done.stderr == ""
+    assert kinds(found) == [("select.select", kind)]
+
+
 WORKER = """
 import socket
 
@@ -484,9 +514,10 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
-def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tmp_path, recorded):
+@pytest.mark.parametrize("kind", ["db", "net"])
+def test_a_loop_is_not_idle_while_a_task_awaits_a_server_with_a_driver_in_c(kind, tmp_path, recorded):
     make_package(tmp_path, driver=DRIVER)
-    done = recorded(ASKS_IN_C)
+    done = recorded(ASKS_IN_C.replace('"db"', f'"{kind}"'))
     found = waits(done, thread=main_thread(done.experiment.founder))
 
     assert (done.returncode, done.stderr) == (0, "")
