@@ -27,7 +27,7 @@ from interpose.analysis.transactions.estimate import (
     standings,
 )
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import PSEUDO, name_of
+from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -241,7 +241,7 @@ class _Reading:
         is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
         if text:
             self._survey.count(text, record.sums.calls, is_part, self._sampled_in(record))
-            if not record.is_call and not record.sums.think_wall_ns:
+            if not record.is_call and not record.sums.think_wall_ns and not is_in_progress(record.name):
                 self._survey.batches.add(text)
         return text
 
