@@ -95,8 +95,8 @@ def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
     assert {each.intrinsic for each in polls} == {POLLS[loop]}
 
 
-# A server that has asked another one, and connected to it a second time, before its first client comes. Its client rests for half a
-# second before ten requests, and after them.
+# A server that has asked another one, and connected to it a second time, before its first client comes. Its client rests
+# for half a second before ten requests, and after them.
 HOLDS_CONNECTIONS = """
 UPSTREAM = '''
 import socket, threading, time
@@ -156,7 +156,7 @@ run(main())
 @pytest.mark.alone
 @pytest.mark.parametrize("work", ["asks", "sleeps", "beats"])
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_a_server_with_connections_to_others_waits_for_an_answer_only_where_one_is_due(traced, loop, work):  # noqa: F811
+def test_a_server_waits_for_an_answer_of_others_only_where_one_is_due(traced, loop, work):  # noqa: F811
     need(*([loop] if loop != "asyncio" else []))
     done = traced(CLIENT + RUN + HOLDS_CONNECTIONS, loop, work, INTERPOSE_FOLLOW="off")
     worked_ns = int(done.stdout)

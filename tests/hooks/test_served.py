@@ -402,7 +402,7 @@ def test_a_streamed_answer_of_django_that_was_killed_is_none_of_those_that_were_
 
     assert len(took_ns) == 4
     assert {name: row.sums.calls for name, row in rows.items()} == {"GET /stream": 4, ".OPEN GET /stream": 1}
-    assert 60_000_000 <= rows["GET /stream"].sums.wall_least_ns
+    assert rows["GET /stream"].sums.wall_least_ns >= 60_000_000
     assert rows["GET /stream"].response_ns <= sum(took_ns) + READS_TWICE_NS
 
 

@@ -82,7 +82,10 @@ class Keeper:
         return len(events) // self._layout.record_bytes
 
     def write(self, directory: str, ended: Process | None = None) -> None:
-        """Write what is known so far into `directory`; more can be added, unless the process has `ended`. Raises OSError."""
+        """Write what is known so far into `directory`. Raises OSError.
+
+        More can be added, unless the process is given because it has ended.
+        """
         if ended:
             self._tracker.unended = unended_of(ended)
         found: Iterable[Found] = (self._consolidator if ended else self._consolidator.copied()).records()

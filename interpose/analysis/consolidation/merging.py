@@ -13,7 +13,14 @@ from interpose.analysis.calls.account import Share, account, number_of_statement
 from interpose.analysis.consolidation.kept_records import BY, SLOWEST
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import FIGURES, MOST
-from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, IN_PROGRESS, NUMBER, is_in_progress
+from interpose.analysis.transactions.tracking import (
+    BY_DETAIL,
+    BY_INTRINSIC,
+    BY_STACK,
+    IN_PROGRESS,
+    NUMBER,
+    is_in_progress,
+)
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.records import Event, Overview, SiteRecord, StackRecord, ThreadRecord
 from interpose.experiments.maintenance.writing import Written

@@ -241,7 +241,7 @@ class Tracker:
         is a part of another one."""
         thread, call = unended.thread, unended.call._replace(name=name)
         current = self._current.get(thread)
-        late_ns = max(current.start_ns - call.start_ns, 0) if current else 0  # a task's, and the thread ran others since
+        late_ns = max(current.start_ns - call.start_ns, 0) if current else 0  # a task's: the thread ran others since
         if late_ns and late_ns >= call.wall_ns:
             return None  # kept records have it already
         call = call._replace(start_ns=call.start_ns + late_ns, wall_ns=call.wall_ns - late_ns)
