@@ -79,6 +79,16 @@ static enum kind kind_of_result(const struct call *call)
     return is_of_threads ? KIND_sync : KIND_process;
 }
 
+/* Does the thread wait that sends what was put into a queue of multiprocessing? */
+static bool is_feeder(void)
+{
+    frame *caller = frame_innermost(PyThreadState_Get());
+    Py_ssize_t bytes;
+    const char *name = caller ? bytes_of_text(frame_code(caller)->co_name, &bytes) : NULL;
+    const char *file = name && strcmp(name, "_feed") == 0 ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
+    return file && strstr(file, "multiprocessing/queues.py");
+}
+
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
 {
     if (answer_is_awaited(thread->number, KIND_net))
@@ -133,6 +143,8 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
         return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_pool:
         return slot->kinds[kind_of_result(call)];
+    case CHOICE_feeder:
+        return slot->kinds[is_feeder() ? KIND_idle : KIND_sync];
     case CHOICE_queue:
         return subject_of(call) == Py_False;
     default:
