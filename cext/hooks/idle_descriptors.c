@@ -94,7 +94,9 @@ void descriptor_moved(int number, enum last last, bool is_known)
     struct descriptor *known = !is_known || is_known_already(number) ? descriptor_known(number) : NULL;
     if (!known)
         return;
-    __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
+    bool is_work = last == LAST_RECEIVED && __atomic_load_n(&known->last, __ATOMIC_RELAXED) == LAST_FOR_WORK;
+    if (!is_work) /* what was asked for has come, and nobody waits for an answer until something else is sent */
+        __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
     __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
         __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);

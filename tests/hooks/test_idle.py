@@ -464,19 +464,23 @@ for ask in connection.sendall, None, connection.sendall:
     watched.poll()
     select.select([connection], [], [])
     connection.recv(100)
+    watched.poll(0.1)
 connection.close()
 os.waitpid(child, 0)
 """
 
 
-def test_who_has_asked_for_work_waits_idly_until_it_comes(tmp_path, recorded):
+def test_who_has_asked_for_work_waits_idly_until_something_else_is_sent(tmp_path, recorded):
     make_package(tmp_path, worker=WORKER)
     done = recorded(ASKS_FOR_WORK)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert kinds(waits(done))[:3] == [
+    assert kinds(waits(done))[:6] == [
+        ("select.epoll.poll", "net"),
         ("select.epoll.poll", "net"),
         ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "net"),
         ("select.epoll.poll", "net"),
     ]
 

@@ -95,8 +95,8 @@ def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
     assert {each.intrinsic for each in polls} == {POLLS[loop]}
 
 
-# A server that has asked another one, and connected to it a second time, before its first client comes. Its client rests
-# for half a second before ten requests, and after them.
+# A server that has asked another one, and connected to it a second time, before its first client comes. Its client
+# rests for half a second before ten requests, and after them.
 HOLDS_CONNECTIONS = """
 UPSTREAM = '''
 import socket, threading, time
