@@ -123,7 +123,7 @@ class Watched:
         for block in process.events.blocks():
             if block.place.compressed:
                 self._keeper.add(block.head.sequence, block.events)
-        self._keeper.write(self.directory)
+        self._keeper.write(self.directory, ended=process if self.done else None)
         os.truncate(path, 0)
         if self.done:
             self._keeper = None

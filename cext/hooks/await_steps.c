@@ -47,8 +47,8 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
-    if (is_number_of(await->intrinsic, KIND_db))
-        await_answer(await, KIND_db);
+    if (is_number_of(await->intrinsic, KIND_db) || is_number_of(await->intrinsic, KIND_net))
+        await_answer(await, KIND_net);
     else if (is_number_of(await->intrinsic, KIND_process))
         await_answer(await, KIND_process);
     if (UNLIKELY(await->scope && !index))

@@ -19,7 +19,7 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
-/* By the number of the thread: how many answers of databases and ends of children are awaited, and how many loops it has closed.
+/* By the number of the thread: how many answers of servers and ends of children are awaited, and how many loops it has closed.
    What a closed loop awaited never comes. Threads with the same index share it. */
 static struct answers {
     uint32_t awaited[KIND_COUNT], closed;

@@ -65,6 +65,9 @@ void change_before(struct call *call)
     case EFFECT_connect:
         connects(call);
         break;
+    case EFFECT_accept:
+        serves_by(call->descriptor);
+        break;
     case EFFECT_watch:
         descriptor_watch(call->descriptor, watcher_of(call->owner), watch);
         break;

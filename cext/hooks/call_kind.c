@@ -26,11 +26,12 @@ static bool is_blocking_command(PyObject *command)
     return text && is_one_of(text, (size_t)bytes, names);
 }
 
-static enum kind kind_of_receiver(const struct descriptor *known)
+static enum kind kind_of_receiver(int number)
 {
+    const struct descriptor *known = descriptor_known(number);
     struct descriptor now = known ? descriptor_now(known) : (struct descriptor){0};
     bool serves = now.role == ROLE_CONNECTION || now.role == ROLE_LISTENER;
-    return serves && is_idle(now) ? KIND_idle : KIND_net;
+    return serves && is_idle(number, now) ? KIND_idle : KIND_net;
 }
 
 /* A call whose answer somebody waits for is not waiting for work: a queue belongs to another thread, a child does
@@ -78,9 +79,19 @@ static enum kind kind_of_result(const struct call *call)
     return is_of_threads ? KIND_sync : KIND_process;
 }
 
+/* Does the thread wait that sends what was put into a queue of multiprocessing? */
+static bool is_feeder(void)
+{
+    frame *caller = frame_innermost(PyThreadState_Get());
+    Py_ssize_t bytes;
+    const char *name = caller ? bytes_of_text(frame_code(caller)->co_name, &bytes) : NULL;
+    const char *file = name && strcmp(name, "_feed") == 0 ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
+    return file && strstr(file, "multiprocessing/queues.py");
+}
+
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
 {
-    if (answer_is_awaited(thread->number, KIND_db))
+    if (answer_is_awaited(thread->number, KIND_net))
         return KIND_net;
     if (answer_is_awaited(thread->number, KIND_process))
         return awaits_others(watcher, is_sure) ? KIND_net : KIND_process;
@@ -91,7 +102,7 @@ uint32_t number_of_poll(const struct span *span, const struct slot *slot, uint32
 {
     uint32_t as_answer = slot->intrinsic + slot->kinds[KIND_net];
     bool is_for_requests = span->intrinsic == as_answer && was_worked_for(span) && !is_serving(span->thread) &&
-                           !answer_is_awaited(span->thread->number, KIND_db) && !awaits_others(watcher, false);
+                           !answer_is_awaited(span->thread->number, KIND_net) && !awaits_others(watcher, false);
     return is_for_requests ? slot->intrinsic + slot->kinds[KIND_idle] : span->intrinsic;
 }
 
@@ -119,7 +130,7 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
     const struct slot *slot = call->slot;
     switch ((enum choice)slot->choice) {
     case CHOICE_receive:
-        return slot->kinds[kind_of_receiver(descriptor_known(call->descriptor))];
+        return slot->kinds[kind_of_receiver(call->descriptor)];
     case CHOICE_select:
         return slot->kinds[kind_of_selected(call->arguments, call->count)];
     case CHOICE_outermost:
@@ -132,6 +143,8 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
         return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_pool:
         return slot->kinds[kind_of_result(call)];
+    case CHOICE_feeder:
+        return slot->kinds[is_feeder() ? KIND_idle : KIND_sync];
     case CHOICE_queue:
         return subject_of(call) == Py_False;
     default:

@@ -23,6 +23,7 @@ struct descriptor descriptors[DESCRIPTORS_KNOWN];
 int descriptors_end;
 int watched_end;
 bool networks_known;
+int listener = NO_LISTENER;
 
 static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t bytes)
 {
@@ -187,6 +188,7 @@ void forget_descriptors(void)
         descriptor_forget(number);
     __atomic_store_n(&watched_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&networks_known, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);
 }
 
 void descriptor_forget(int number)
@@ -216,6 +218,7 @@ enum { INHERITED_AT_MOST = 256 }; /* of a process with very many, the pipes are 
 void descriptors_inherited(void)
 {
     struct thread *thread = current_thread;
+    __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);
     if (!recorder_is_on() || !thread)
         return;
     struct reading begin = own_begin(thread);

@@ -40,6 +40,9 @@ extern int descriptors_end; /* above the highest one that was ever known */
 extern int watched_end;     /* and that anything ever waited for */
 extern bool networks_known; /* any of them is a socket */
 
+#define NO_LISTENER (-1)
+extern int listener; /* the last one that this process waited for; not one that only its parent waited for */
+
 uint32_t intern_literal(const char *text);
 
 void first_use(struct descriptor *known, int number);

@@ -2,19 +2,60 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "cpython/side_lock.h"
 #include "hooks/object_descriptor.h"
 
 uint32_t answers;
 
-bool is_idle(struct descriptor known)
+static bool is_listener(int number)
+{
+    int listens = 0;
+    socklen_t bytes = sizeof listens;
+    return getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens;
+}
+
+void serves_by(int number)
+{
+    const struct descriptor *known = descriptor_known(number);
+    bool may_listen = known && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_LISTENER;
+    if (may_listen && __atomic_load_n(&listener, __ATOMIC_RELAXED) != number && is_listener(number))
+        __atomic_store_n(&listener, number, __ATOMIC_RELAXED);
+}
+
+/* The kernel is asked, because loops in C close their descriptors unseen. */
+static bool serves(void)
+{
+    int number = __atomic_load_n(&listener, __ATOMIC_RELAXED);
+    return number != NO_LISTENER && is_listener(number);
+}
+
+static bool is_connected(int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    return getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
+}
+
+/* No answer is due to a server that has sent nothing since it last received something. Where nothing is served, a client that has
+   received something may wait for the rest of its answer. */
+static bool is_client_idle(int number, struct descriptor known)
+{
+    if (known.last == LAST_SENT)
+        return false;
+    if (known.last == LAST_RECEIVED && known.answers != __atomic_load_n(&answers, __ATOMIC_RELAXED))
+        return true;
+    return serves() && (known.last == LAST_RECEIVED || is_connected(number));
+}
+
+bool is_idle(int number, struct descriptor known)
 {
     if (known.kind != KIND_net || known.last == LAST_FOR_WORK)
         return true;
     switch (known.role) {
-    case ROLE_CLIENT: /* where nothing is served, a client waits for the rest of its answer */
-        return known.last == LAST_RECEIVED && known.answers != __atomic_load_n(&answers, __ATOMIC_RELAXED);
+    case ROLE_CLIENT:
+        return is_client_idle(number, known);
     case ROLE_CONNECTION:
         return known.last != LAST_RECEIVED;
     case ROLE_LISTENER:
@@ -53,7 +94,9 @@ void descriptor_moved(int number, enum last last, bool is_known)
     struct descriptor *known = !is_known || is_known_already(number) ? descriptor_known(number) : NULL;
     if (!known)
         return;
-    __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
+    bool is_work = last == LAST_RECEIVED && __atomic_load_n(&known->last, __ATOMIC_RELAXED) == LAST_FOR_WORK;
+    if (!is_work) /* what was asked for has come, and nobody waits for an answer until something else is sent */
+        __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
     __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
         __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
@@ -92,6 +135,7 @@ void watch(struct descriptor *known, uint32_t watcher)
 {
     if (!is_watched_by(known, watcher))
         set_watcher_at(known, watcher_at(known, 0) ? 1 : 0, watcher);
+    serves_by((int)(known - descriptors));
     int end = end_of_watched(), own = (int)(known - descriptors) + 1;
     while (end < own && !__atomic_compare_exchange_n(&watched_end, &end, own, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
@@ -131,7 +175,7 @@ struct awaited {
 
 static void add_awaited(struct awaited *awaited, int number, struct descriptor known)
 {
-    bool is_busy = !is_idle(known);
+    bool is_busy = !is_idle(number, known);
     awaited->request |= is_busy && known.role == ROLE_CONNECTION;
     awaited->answer |= is_busy && known.role != ROLE_CONNECTION;
     awaited->other |= known.kind == KIND_screen || (known.kind == KIND_net && known.role != ROLE_NONE);
@@ -201,6 +245,7 @@ static void add_selected(struct awaited *awaited, PyObject *list)
     for (Py_ssize_t index = 0; !awaited->answer && index < PySequence_Fast_GET_SIZE(list); index++) {
         int number = descriptor_of_waited(PySequence_Fast_GET_ITEM(list, index));
         const struct descriptor *known = descriptor_known(number);
+        serves_by(number);
         if (known)
             add_awaited(awaited, number, descriptor_now(known));
         else

@@ -25,6 +25,7 @@
     X(int,     epoll_ctl,   (int number, int what, int descriptor, struct epoll_event *event)) \
     X(int,     accept4,     (int number, struct sockaddr *address, socklen_t *bytes, int flags)) \
     X(int,     connect,     (int number, const struct sockaddr *address, socklen_t bytes)) \
+    X(int,     listen,      (int number, int backlog)) \
     X(ssize_t, read,        (int number, void *memory, size_t bytes)) \
     X(ssize_t, recvmsg,     (int number, struct msghdr *message, int flags)) \
     X(ssize_t, write,       (int number, const void *memory, size_t bytes)) \
@@ -139,6 +140,18 @@ static int loop_connect(int number, const struct sockaddr *address, socklen_t by
     return failed;
 }
 
+static int loop_listen(int number, int backlog)
+{
+    int failed = real.listen(number, backlog), saved = errno;
+    if (!failed && is_noted()) {
+        descriptor_forget(number);
+        descriptor_has_role(number, ROLE_LISTENER);
+        descriptor_watch(number, this_loop(), watch);
+    }
+    errno = saved;
+    return failed;
+}
+
 static int loop_epoll_ctl(int number, int what, int descriptor, struct epoll_event *event)
 {
     int failed = real.epoll_ctl(number, what, descriptor, event), saved = errno;
@@ -226,8 +239,8 @@ static void **const reals[] = {FUNCTIONS(ADDRESS)};
 
 static void *const of_all[FUNCTION_COUNT] = {
     [PLACE_epoll_ctl] = (void *)loop_epoll_ctl, [PLACE_accept4] = (void *)loop_accept4, [PLACE_connect] = (void *)loop_connect,
-    [PLACE_read] = (void *)loop_read,           [PLACE_recvmsg] = (void *)loop_recvmsg, [PLACE_write] = (void *)loop_write,
-    [PLACE_writev] = (void *)loop_writev,       [PLACE_sendmsg] = (void *)loop_sendmsg,
+    [PLACE_listen] = (void *)loop_listen,       [PLACE_read] = (void *)loop_read,       [PLACE_recvmsg] = (void *)loop_recvmsg,
+    [PLACE_write] = (void *)loop_write,         [PLACE_writev] = (void *)loop_writev,   [PLACE_sendmsg] = (void *)loop_sendmsg,
 };
 static void *const of_each[LOOPS][FUNCTION_COUNT] = {
     {[PLACE_epoll_pwait] = (void *)loop_epoll_pwait_0, [PLACE_epoll_wait] = (void *)loop_epoll_wait_0},

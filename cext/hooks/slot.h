@@ -61,7 +61,8 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
     X(queue,      "the first kind, unless it is told not to wait") \
     X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
-    X(pool,       "process; sync where what `attribute` leads to is a pool of threads")
+    X(pool,       "process; sync where what `attribute` leads to is a pool of threads") \
+    X(feeder,     "the first kind; idle where the thread that feeds a queue of multiprocessing waits for items")
 
 /* What a call changes in the known descriptors and children. */
 #define EFFECTS(X) \

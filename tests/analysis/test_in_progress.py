@@ -128,3 +128,45 @@ def test_calls_in_progress_that_are_alike_are_one_line(tmp_path, interpose_here)
     assert len(re.findall(r"in progress  3 x queue.SimpleQueue.get at \S+, the longest \d+ m", shown)) == 1
     assert " in progress " in shown and "calls not ended" in shown
     assert " not idle)" in shown
+
+
+CUT_OFF = """
+import os, signal, socket, sys, threading, time
+from interpose import transaction
+
+def stop(number, frame):
+    raise TimeoutError
+
+def asks():
+    listener = socket.create_server(("127.0.0.1", 0))
+    asking = socket.create_connection(listener.getsockname())
+    asking.sendall(b"anybody there?")
+    threading.Timer(0.5, os.kill, [os.getpid(), 9]).start()
+    asking.recv(100)
+
+def sleeps():
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        with transaction("hard"):
+            time.sleep(60)
+    except TimeoutError:
+        pass
+
+globals()[sys.argv[1]]()
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("sleeps", r"1 sleep from program\.py:\d+ sleeps within hard, cut off by an exception \("),
+        ("asks", r"1 call of \S*recv from program\.py:\d+ asks, in progress at the end \("),
+    ],
+)
+def test_a_call_that_was_cut_off_is_not_told_as_one_that_took_its_time(what, sentence, traced, interpose_here):
+    done = traced(CUT_OFF, what)
+    told = " ".join(interpose_here("report", "--by", "finding", done.path).stdout.split())
+
+    assert re.search(sentence, told), told
+    assert " each " not in told

@@ -573,3 +573,42 @@ def test_of_nested_transactions_only_the_outermost_is_listed_as_the_docstring_sa
     assert rows(made)["outer"][:3] == (1, 0, 1000)
     assert "inner" not in rows(made)
     assert "only the outermost" in " ".join(transaction.__doc__.split())
+
+
+KILLED = """
+import os, time
+from interpose import transaction
+
+for turn in range(4):
+    begun_ns = time.monotonic_ns()
+    with transaction("stream"):
+        with transaction("look up"):
+            time.sleep(0.01)
+        for part in range(2):
+            time.sleep(0.02)
+        if turn == 3:
+            print(time.monotonic_ns() - begun_ns, flush=True)
+            os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("consolidator", [PlainConsolidator, None])
+def test_what_ended_within_a_transaction_that_was_killed_is_a_part_of_it_and_does_not_count(consolidator, traced):
+    done = traced(KILLED)
+    rows = {row.name: row for row in transactions(Analysis(done.experiment, consolidator=consolidator)).rows}
+    killed = rows[".OPEN stream"]
+
+    assert {name: rows[name].sums.calls for name in rows if "stream" in name} == {"stream": 3, ".OPEN stream": 1}
+    assert "look up" not in rows
+    assert rows["stream"].sums.wall_least_ns >= 50_000_000
+    assert 50_000_000 <= killed.split["sleep"].wall_ns <= int(done.stdout) <= killed.response_ns
+    assert sum(row.thread_ns for row in rows.values()) == profile(Analysis(done.experiment), "kind").total.wall_ns
+
+
+def test_a_killed_transaction_keeps_its_name_when_the_calls_are_consolidated(traced, interpose):
+    done = traced(KILLED)
+    before = interpose("transactions", "--format", "csv", done.path).stdout
+    interpose("consolidate", done.path)
+
+    assert ".OPEN stream,1," in before
+    assert interpose("transactions", "--format", "csv", done.path).stdout == before

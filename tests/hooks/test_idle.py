@@ -404,6 +404,36 @@ def test_a_client_that_waits_for_the_rest_of_its_answer_is_not_idle(with_other):
     assert kinds(found) == [("select.select", "net")] * 2
 
 
+HALF_ASKED = """
+    def ask_and_wait():
+        s = socket.create_connection(("127.0.0.1", port))
+        s.sendall(b"one+two")
+        assert s.recv(6) == b"answer"
+        select.select([s], [], [])
+        assert s.recv(6) == b"answer"
+    server = start_server()
+    listener = socket.create_server(("127.0.0.1", 0))
+    select.select([listener], [], [], 0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asking", "kind"),
+    [
+        ("ask_and_wait()", "idle"),
+        ("listener.close(); ask_and_wait()", "net"),
+        ("child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
+    ],
+    ids=["of a server", "after it was one", "forked by one"],
+)
+def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind, with_other):
+    done = with_other(ANSWERS, HALF_ASKED + f"    {asking}\n    server.kill()\n")
+    found = [each for process in done.experiment.processes for each in waits(done, process) if "select" in each[0]]
+
+    assert done.stderr == ""
+    assert kinds(found) == [("select.select", kind)]
+
+
 WORKER = """
 import socket
 
@@ -433,19 +463,23 @@ for ask in connection.sendall, None, connection.sendall:
     watched.poll()
     select.select([connection], [], [])
     connection.recv(100)
+    watched.poll(0.1)
 connection.close()
 os.waitpid(child, 0)
 """
 
 
-def test_who_has_asked_for_work_waits_idly_until_it_comes(tmp_path, recorded):
+def test_who_has_asked_for_work_waits_idly_until_something_else_is_sent(tmp_path, recorded):
     make_package(tmp_path, worker=WORKER)
     done = recorded(ASKS_FOR_WORK)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert kinds(waits(done))[:3] == [
+    assert kinds(waits(done))[:6] == [
+        ("select.epoll.poll", "net"),
         ("select.epoll.poll", "net"),
         ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "idle"),
+        ("select.epoll.poll", "net"),
         ("select.epoll.poll", "net"),
     ]
 
@@ -483,9 +517,10 @@ asyncio.run(main())
 
 
 @pytest.mark.interpreter_lock
-def test_a_loop_is_not_idle_while_a_task_awaits_a_database_with_a_driver_in_c(tmp_path, recorded):
+@pytest.mark.parametrize("kind", ["db", "net"])
+def test_a_loop_is_not_idle_while_a_task_awaits_a_server_with_a_driver_in_c(kind, tmp_path, recorded):
     make_package(tmp_path, driver=DRIVER)
-    done = recorded(ASKS_IN_C)
+    done = recorded(ASKS_IN_C.replace('"db"', f'"{kind}"'))
     found = waits(done, thread=main_thread(done.experiment.founder))
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -501,6 +501,25 @@ def test_what_comes_through_pipes_and_queues_between_processes_is_waited_for_idl
         assert kinds_inside(done, done.experiment.founder, event) <= {"idle"}
 
 
+def test_the_thread_that_feeds_a_queue_between_processes_is_idle_without_items(traced):
+    done = traced(LETS_WAIT + textwrap.dedent("""
+        import multiprocessing, threading
+        queue = multiprocessing.get_context("fork").Queue()
+        queue.put(0)
+        (feeder,) = (each for each in threading.enumerate() if each.name == "QueueFeederThread")
+        for item in range(1, 3):
+            let_wait(0.2, os.getpid(), [feeder.native_id])
+            queue.put(item)
+        assert [queue.get() for _ in range(3)] == [0, 1, 2]
+    """))
+    (feeder,) = other_threads(done.experiment.founder)
+    found = waits(done, thread=feeder)
+
+    assert done.stderr == ""
+    assert kinds(found) == [("threading.Condition.wait", "idle")] * 2
+    assert [kinds_inside(done, done.experiment.founder, event) for _, _, event in found] == [{"idle"}] * 2
+
+
 @pytest.mark.interpreter_lock
 def test_sleeping_and_waiting_for_a_lock_are_not_idle(traced):
     done = traced(LETS_WAIT + textwrap.dedent("""

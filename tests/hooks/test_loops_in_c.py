@@ -95,6 +95,78 @@ def test_a_loop_is_idle_unless_an_answer_is_due(traced, loop):  # noqa: F811
     assert {each.intrinsic for each in polls} == {POLLS[loop]}
 
 
+# A server that has asked another one, and connected to it a second time, before its first client comes. Its client
+# rests for half a second before ten requests, and after them.
+HOLDS_CONNECTIONS = """
+UPSTREAM = '''
+import socket, threading, time
+def serve(connection):
+    while line := connection.recv(9):
+        time.sleep(0.05)
+        connection.sendall(line)
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
+'''
+
+async def asks():
+    above.write(b"x\\n")
+    await answers.readline()
+
+async def beats():
+    while True:
+        await timed(asks())
+        await asyncio.sleep(0.1)
+
+async def timed(work):
+    global worked_ns
+    begun_ns = time.monotonic_ns()
+    await work
+    worked_ns += time.monotonic_ns() - begun_ns
+
+async def serve(reader, writer):
+    while line := await reader.readline():
+        if sys.argv[2] != "beats":
+            await timed(asks() if sys.argv[2] == "asks" else asyncio.sleep(0.05))
+        writer.write(line)
+    writer.close()
+    gone.set()
+
+async def main():
+    global answers, above, gone, worked_ns
+    worked_ns, gone = 0, asyncio.Event()
+    upstream = subprocess.Popen([sys.executable, "-S", "-c", UPSTREAM], stdout=subprocess.PIPE)
+    port = int(upstream.stdout.readline())
+    answers, above = await asyncio.open_connection("127.0.0.1", port)
+    unused = await asyncio.open_connection("127.0.0.1", port)
+    await timed(asks())
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    beating = asyncio.create_task(beats()) if sys.argv[2] == "beats" else None
+    port = server.sockets[0].getsockname()[1]
+    client = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.5)\\n" + CLIENT, str(port)])
+    await gone.wait()
+    print(worked_ns)
+    client.wait()
+    upstream.kill()
+run(main())
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("work", ["asks", "sleeps", "beats"])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_server_waits_for_an_answer_of_others_only_where_one_is_due(traced, loop, work):  # noqa: F811
+    need(*([loop] if loop != "asyncio" else []))
+    done = traced(CLIENT + RUN + HOLDS_CONNECTIONS, loop, work, INTERPOSE_FOLLOW="off")
+    worked_ns = int(done.stdout)
+    polls = [each for each in Survey(Analysis(done.experiment)).calls if each.intrinsic == POLLS[loop]]
+    waited_ns = {kind: sum(each.wall_ns for each in polls if each.kind == kind) for kind in ("net", "idle")}
+
+    assert 0.5 * worked_ns < waited_ns["net"] < 1.1 * worked_ns
+    assert waited_ns["idle"] > (1_000_000_000 - worked_ns if work == "beats" else 900_000_000)
+
+
 AWAITS_CHILD = """
 async def main():
     child = await asyncio.create_subprocess_exec("sleep", "0.3")

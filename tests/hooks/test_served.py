@@ -7,6 +7,9 @@ import sys
 import pytest
 from tracing import Traced, environment
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.transactions.response_times import transactions
+
 READS_TWICE_NS = 50e6  # between a clock of ours and one of the program's, on a machine that does other things
 
 # What every program under test has: a server asks `work` for an answer, a client keeps when it asked and was answered.
@@ -358,6 +361,49 @@ DJANGO = COMMON + """
     server.should_exit = True
     serving.join()
 """
+
+
+KILLED = COMMON + """
+    import django, wsgiref.simple_server
+    from django.conf import settings
+    from django.core.handlers.wsgi import WSGIHandler
+    from django.http import StreamingHttpResponse
+    from django.urls import path
+    settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="x", USE_TZ=True)
+    django.setup()
+    def stream(request):
+        return StreamingHttpResponse(parts())
+    def parts():
+        global streams
+        streams += 1
+        for part in range(3):
+            time.sleep(0.02)
+            yield b"x" * 1000
+            if streams == 5:
+                os.kill(os.getpid(), 9)
+    streams, urlpatterns = 0, [path("stream", stream)]
+    class Quiet(wsgiref.simple_server.WSGIRequestHandler):
+        def log_message(self, *arguments):
+            pass
+    server = wsgiref.simple_server.make_server("127.0.0.1", 0, WSGIHandler(), handler_class=Quiet)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
+    for number in range(5):
+        ask(connected(server.server_port), "/stream")
+"""
+
+
+@pytest.mark.packages
+def test_a_streamed_answer_of_django_that_was_killed_is_none_of_those_that_were_given(traced):
+    pytest.importorskip("django")
+    done = traced(KILLED)
+    rows = {row.name: row for row in transactions(Analysis(done.experiment)).rows if "stream" in row.name}
+    took_ns = [each["ended"] - each["begun"] for each in lines(done)]
+
+    assert len(took_ns) == 4
+    assert {name: row.sums.calls for name, row in rows.items()} == {"GET /stream": 4, ".OPEN GET /stream": 1}
+    assert rows["GET /stream"].sums.wall_least_ns >= 60_000_000
+    assert rows["GET /stream"].response_ns <= sum(took_ns) + READS_TWICE_NS
 
 
 MARKED_WITHIN = """

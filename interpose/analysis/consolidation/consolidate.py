@@ -15,6 +15,7 @@ from interpose.analysis.consolidation.sums import (
     RECORDS_AT_MOST,
     WAITING_AT_MOST,
 )
+from interpose.analysis.transactions.in_progress import unended_of
 from interpose.analysis.transactions.tracking import OPEN, Tracker, roles_of
 from interpose.errors import UsageError
 from interpose.experiments.format.consolidated import Consolidated, Found
@@ -201,6 +202,8 @@ def _from_events(
     for block in process.events.blocks():
         if not (said and block.head.sequence in said.blocks):
             made.add(block.events if selection is None else selection(block, layout))
+    if tracker:
+        tracker.unended = unended_of(process)
     found = made.records()
     if made.impossible:
         process.damages.add(f"{process.place}/events", f"{made.impossible} events that cannot be")

@@ -352,6 +352,8 @@ cdef class CompiledConsolidator(Records):
     def records(self):
         """The records, each behind the one around it; nothing can be added any more."""
         cdef uint32_t i, following
+        for unended in self.tracker.unended if self.is_tracking else ():
+            self.add_unended(unended)
         self.let_go()
         if self.is_tracking:
             for thread, closing in self.tracker.finish():
@@ -736,6 +738,32 @@ cdef class CompiledConsolidator(Records):
         self.waiting = count
         qsort(awaited, count, sizeof(Awaited), by_thread_and_call)
         return awaited
+
+    cdef int add_unended(self, unended) except -1:
+        """Have the calls inside of a transaction that is in progress be its calls, and not outermost."""
+        cdef uint64_t thread = unended.thread
+        cdef uint32_t i, held
+        names, inside = {}, []
+        for call, _, _ in unended.calls:
+            i = self.find_holder(AWAITED, thread, call)
+            if i != NONE:
+                names[call] = self.nodes[i].name
+                self.unlink(i)
+                self.nodes[i].outer = NONE
+                self.waiting -= 1
+                inside.append(i)
+        self.leave_gap()
+        held = self.find_holder(HELD, thread, 0)
+        is_busy = held != NONE and (self.nodes[held].figures[BITS] & BUSY) != 0
+        closings = self.tracker.end_unended(unended, unended.name(names), is_busy)
+        if closings:
+            self.close(thread, closed(closings[0]))
+        for i in inside:
+            self.take_over(self.hold(thread), i)
+            self.give_back(i)
+        if closings:
+            self.close(thread, closed(closings[1]))
+        return 0
 
     cdef int let_go(self) except -1 nogil:
         """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""

@@ -8,6 +8,7 @@ from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, 
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
+from interpose.analysis.transactions.in_progress import unended_of
 from interpose.analysis.transactions.tracking import Details, Tracker, roles_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import consolidated
@@ -80,9 +81,14 @@ class Keeper:
         self.blocks.add(sequence)
         return len(events) // self._layout.record_bytes
 
-    def write(self, directory: str) -> None:
-        """Write what is known so far into `directory`; more can be added. Raises OSError."""
-        found: Iterable[Found] = self._consolidator.copied().records()
+    def write(self, directory: str, ended: Process | None = None) -> None:
+        """Write what is known so far into `directory`. Raises OSError.
+
+        More can be added, unless the process is given because it has ended.
+        """
+        if ended:
+            self._tracker.unended = unended_of(ended)
+        found: Iterable[Found] = (self._consolidator if ended else self._consolidator.copied()).records()
         if self._before:
             records = as_kept(*self._before)
             name_what_was_open(records, self._tracker)
@@ -105,5 +111,5 @@ def keep(process: Process, pauses: Pauses, slowest_at_most: int = SLOWEST) -> in
     keeper = Keeper(process, pauses, slowest_at_most)
     calls = sum(keeper.add(block.head.sequence, block.events) for block in process.events.blocks())
     if calls or process.consolidated is None:
-        keeper.write(process.directory)
+        keeper.write(process.directory, ended=process)
     return calls

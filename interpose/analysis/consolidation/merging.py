@@ -13,7 +13,14 @@ from interpose.analysis.calls.account import Share, account, number_of_statement
 from interpose.analysis.consolidation.kept_records import BY, SLOWEST
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import FIGURES, MOST
-from interpose.analysis.transactions.tracking import BY_DETAIL, BY_INTRINSIC, BY_STACK, NUMBER
+from interpose.analysis.transactions.tracking import (
+    BY_DETAIL,
+    BY_INTRINSIC,
+    BY_STACK,
+    IN_PROGRESS,
+    NUMBER,
+    is_in_progress,
+)
 from interpose.experiments.format.consolidated import Consolidated, Found
 from interpose.experiments.format.records import Event, Overview, SiteRecord, StackRecord, ThreadRecord
 from interpose.experiments.maintenance.writing import Written
@@ -207,6 +214,8 @@ class _Renumbered:
         return self._stacks[number]
 
     def _name(self, name: int) -> int:
+        if is_in_progress(name):
+            return self._name(name - IN_PROGRESS) + IN_PROGRESS
         kind, number = name & ~NUMBER, name & NUMBER
         anew = {BY_STACK: self._stack, BY_DETAIL: self._string, BY_INTRINSIC: self._intrinsic}
         return kind | anew[kind](number) if kind in anew else name

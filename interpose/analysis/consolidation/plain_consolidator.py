@@ -40,6 +40,7 @@ from interpose.analysis.transactions.tracking import (
     Closing,
     Outermost,
     Tracker,
+    Unended,
 )
 from interpose.experiments.format.consolidated import OTHER, Found
 from interpose.experiments.format.layout import Bytes, Layout
@@ -181,6 +182,8 @@ class PlainConsolidator:
 
     def records(self) -> list[Found]:
         """The records, each behind the one around it; nothing can be added any more."""
+        for unended in self._tracker.unended if self._tracker else ():
+            self._add_unended(unended)
         self._let_go()
         if self._tracker:
             for thread, closing in self._tracker.finish():
@@ -368,6 +371,22 @@ class PlainConsolidator:
         node.put(figures)
         if self._histograms and closing.times:
             node.count(response, response_cpu)
+
+    def _add_unended(self, unended: Unended) -> None:
+        """Have the calls inside of a transaction that is in progress be its calls, and not outermost."""
+        assert self._tracker is not None
+        thread = unended.thread
+        inside = {call: self._awaited.pop((thread, call), None) for call, _, _ in unended.calls}
+        name = unended.name({call: node.name for call, node in inside.items() if node})
+        held = self._held.get(thread)
+        closings = self._tracker.end_unended(unended, name, bool(held and held.told[0] & BUSY))
+        if closings:
+            self._close(thread, closings[0])
+        for node in inside.values():
+            if node:
+                self._take_over(self._hold(thread), node)
+        if closings:
+            self._close(thread, closings[1])
 
     def _let_go(self) -> None:
         """Have all that still waits for the call around it inside of nothing but the transaction of its thread."""

@@ -34,6 +34,8 @@ class Calls:
     is_end: bool = False  # of a transaction: a commit
     caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
+    failed: int = 0  # with an exception
+    unended: int = 0  # in progress when their process ended, or now
     wall_ns: int = 0
     cpu_ns: int = 0
     bytes: int = 0

@@ -32,6 +32,8 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
 
 def _add(into: Calls, row: Calls) -> None:
     into.calls += row.calls
+    into.failed += row.failed
+    into.unended += row.unended
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes

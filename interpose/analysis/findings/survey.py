@@ -27,7 +27,7 @@ from interpose.analysis.transactions.estimate import (
     standings,
 )
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import PSEUDO, name_of
+from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -230,7 +230,9 @@ class _Reading:
                 sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns)
                 sums.first_ns, sums.last_ns = call.start_ns, each.until_ns
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
-                around[each.thread] = self._put(record, intrinsic, "", around.get(each.thread))
+                outer = around.get(each.thread)
+                made = around[each.thread] = self._put(record, intrinsic, "", outer)
+                made.unended += made is not outer
 
     def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""
@@ -241,7 +243,7 @@ class _Reading:
         is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
         if text:
             self._survey.count(text, record.sums.calls, is_part, self._sampled_in(record))
-            if not record.is_call and not record.sums.think_wall_ns:
+            if not record.is_call and not record.sums.think_wall_ns and not is_in_progress(record.name):
                 self._survey.batches.add(text)
         return text
 
@@ -263,6 +265,7 @@ class _Reading:
         site, text = self._process.own_line(stack), self._process.string(detail)
         found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in)
         found.calls += sums.calls
+        found.failed += sums.errors
         found.wall_ns += sums.self_wall_ns
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes

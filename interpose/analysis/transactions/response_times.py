@@ -27,6 +27,7 @@ from interpose.analysis.transactions.tracking import (
     OTHER,
     PSEUDO,
     READS,
+    is_in_progress,
     name_of,
     roles_of,
     site_of,
@@ -37,6 +38,7 @@ from interpose.experiments.model.stacks import Site
 from interpose.kinds import KINDS, OF_KERNEL, ON_REQUEST
 
 LOGIC = "logic"
+NOT_ENDED = ".OPEN"  # and a name: of those in progress when their process ended, or now
 OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
 SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, OF_KERNEL, *ON_REQUEST))  # and any other kinds
 _REQUEST = re.compile(r"([A-Z]+ )?/\S*")
@@ -280,7 +282,8 @@ def _tell_apart(found: Found) -> None:
 
 def key_of(process: Process, name: int) -> tuple[str, Site | None]:
     """What the transactions of `process` with the name `name` have in common with those of other processes."""
-    return plain_name(name_of(process, name)), site_of(process, name)
+    plain = plain_name(name_of(process, name))
+    return (f"{NOT_ENDED} {plain}" if is_in_progress(name) else plain), site_of(process, name)
 
 
 def plain_name(name: str) -> str:

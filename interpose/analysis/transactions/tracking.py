@@ -34,6 +34,8 @@ QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
 OF_ITSELF, BY_STACK, BY_DETAIL, BY_INTRINSIC = (kind << 32 for kind in range(1, 5))
+# The same of one in progress at the end: its detail or its intrinsic.
+IN_PROGRESS = 2 << 32
 NUMBER = (1 << 32) - 1
 PSEUDO = (".INIT", ".IDLE", ".EXIT", ".ECHO", ".OTHER")
 INIT, IDLE, EXIT, ECHO, OTHER = (OF_ITSELF | number for number in range(len(PSEUDO)))
@@ -78,6 +80,27 @@ class Closing(NamedTuple):
     think_wall_ns: int = 0
     think_cpu_ns: int = 0
     times: int = 1
+
+
+class Unended(NamedTuple):
+    """A call that is a transaction and was in progress at the end, with the calls in progress inside it.
+
+    `calls` has their numbers and the names that they would give a transaction (0 for none), the innermost first;
+    `is_marked` says of each whether its own name counts in any case.
+    """
+
+    thread: int
+    call: Outermost
+    calls: tuple[tuple[int, int, bool], ...]
+
+    def name(self, inside: Mapping[int, int]) -> int:
+        """What names it, if calls that ended within the calls in progress have told these names."""
+        name = 0
+        for call, own, is_marked in self.calls:
+            name = name or inside.get(call, 0)
+            if own and (is_marked or name in (0, IDLE)):
+                name = own
+        return name
 
 
 class Between(NamedTuple):
@@ -128,6 +151,7 @@ class Tracker:
         self._paused = paused
         self._details = details
         self.stays_open = False  # whether more comes, so that what threads are in does not end when it is finished
+        self.unended: list[Unended] = []  # of threads, one each at most
         self._gone_on_with: dict[int, int] = {}  # the names of what was open, once it has ended
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
@@ -212,10 +236,27 @@ class Tracker:
         self._current[thread] = _Current(between.start_ns, between.start_cpu_ns, SPAN)
         self._cpu_left[thread] = between.cpu_left_ns
 
+    def end_unended(self, unended: Unended, name: int, is_busy: bool) -> tuple[Closing, Closing] | None:
+        """What ended where a transaction began that is in progress at the end, and that one until the end; None if it
+        is a part of another one."""
+        thread, call = unended.thread, unended.call._replace(name=name)
+        current = self._current.get(thread)
+        late_ns = max(current.start_ns - call.start_ns, 0) if current else 0  # a task's: the thread ran others since
+        if late_ns and late_ns >= call.wall_ns:
+            return None  # kept records have it already
+        call = call._replace(start_ns=call.start_ns + late_ns, wall_ns=call.wall_ns - late_ns)
+        step = self.step(thread, call, is_busy)
+        if not step.is_its_own or step.before is None:
+            return None
+        return step.before, Closing(name + IN_PROGRESS, call.start_ns, call.wall_ns, call.cpu_ns)
+
     def finish(self) -> Iterator[tuple[int, Closing]]:
         """What each thread was in when it ended."""
+        within = {each.thread for each in self.unended}
         for thread, life in self._lives.items():
             current = self._current.get(thread) or _Current(life.start_ns, life.start_cpu_ns)
+            if thread in within and current.start_ns >= life.end_ns:
+                continue  # nothing comes after what was in progress
             if self.stays_open:
                 yield thread, Closing(OPEN, current.start_ns, 0, 0, times=0)
                 continue
@@ -378,8 +419,15 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
     return role | MARKED if intrinsic.name == MARK else role
 
 
+def is_in_progress(name: int) -> bool:
+    """Whether the transaction with this name was in progress at the end."""
+    return name & ~NUMBER in (BY_DETAIL + IN_PROGRESS, BY_INTRINSIC + IN_PROGRESS)
+
+
 def name_of(process: Process, name: int) -> str:
     """The name of a transaction of `process`; that of the function if it is named by its line."""
+    if is_in_progress(name):
+        name -= IN_PROGRESS
     number = name & NUMBER
     if name & ~NUMBER == OF_ITSELF:
         return PSEUDO[number] if number < len(PSEUDO) else UNKNOWN

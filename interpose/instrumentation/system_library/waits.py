@@ -27,7 +27,7 @@ INTRINSICS = [
     *alike(*LOCK, "acquire acquire_lock __enter__", "sync idle process", lock="plain", **TAKEN),
     *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle process", lock="recursive", **TAKEN),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", lock="semaphore", waits=True),
-    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle process", waits=True),
+    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle process", choice="feeder", waits=True),
     *alike("threading.Semaphore.", "threading:Semaphore.", "acquire", "sync idle", waits=True),
     *alike("threading.Event.", "threading:Event.", "wait", "sync idle process", waits=True),
     *alike("threading.Barrier.", "threading:Barrier.", "wait", "sync idle", waits=True),

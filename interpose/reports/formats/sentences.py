@@ -190,7 +190,19 @@ def _quoted(text: str) -> str:
 
 
 def _each(finding: Finding) -> str:
-    return f"{duration(finding.wall_ns // max(finding.calls, 1))} each"
+    """What follows the calls: the mean of several, and which did not take their time."""
+    mean = f", {duration(finding.wall_ns // finding.calls)} each" if finding.calls > 1 else ""
+    return mean + _cut_off(finding)
+
+
+def _cut_off(finding: Finding) -> str:
+    """How many of the calls had not ended, and how many sleeps an exception has ended early."""
+    is_sleep = finding.rule == "sleep within a transaction"
+    unended = min(sum(row.unended for row in finding.rows), finding.calls)
+    failed = min(sum(row.failed for row in finding.rows), finding.calls) if is_sleep else 0
+    numbers = [(unended, "in progress at the end"), (failed, "cut off by an exception")]
+    several = finding.calls > 1
+    return "".join(f", {f'{number:,} ' if several else ''}{what}" for number, what in numbers if number)
 
 
 def _repeated(words: Sentences, finding: Finding) -> str:
@@ -215,13 +227,13 @@ def _of_language(calls: int, asked: Calls) -> str:
 def _commits(words: Sentences, finding: Finding) -> str:
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
     made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
-    return f"{made}{each}, {_each(finding)} ({words.took(finding)})."
+    return f"{made}{each}{_each(finding)} ({words.took(finding)})."
 
 
 def _reconnects(words: Sentences, finding: Finding) -> str:
     to = f" to {words.path(finding.about)}" if finding.about else ""
     made = count(finding.calls, "connection")
-    return f"{made}{to} from {words.lines(finding)}, {_each(finding)} ({words.took(finding)})."
+    return f"{made}{to} from {words.lines(finding)}{_each(finding)} ({words.took(finding)})."
 
 
 def _tiny(words: Sentences, finding: Finding) -> str:
@@ -234,13 +246,13 @@ def _tiny(words: Sentences, finding: Finding) -> str:
 def _forced(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
     each = per_unit(finding, finding.calls)
-    return f"{_made(words, finding)}{each}, {_each(finding)} ({words.took(finding)})."
+    return f"{_made(words, finding)}{each}{_each(finding)} ({words.took(finding)})."
 
 
 def _sleep(words: Sentences, finding: Finding) -> str:
     slept = count(finding.calls, "sleep")
     within = f" within {finding.transactions[0]}" if len(finding.transactions) == 1 else " within transactions"
-    return f"{slept} from {words.where(finding.first)}{within}, {_each(finding)} ({words.took(finding)})."
+    return f"{slept} from {words.where(finding.first)}{within}{_each(finding)} ({words.took(finding)})."
 
 
 def _convoy(words: Sentences, finding: Finding) -> str:
@@ -283,7 +295,7 @@ def _elsewhere(finding: Finding, calls: int) -> str:
 
 
 def _slow_statement(words: Sentences, finding: Finding) -> str:
-    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}, {_each(finding)}"
+    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}{_each(finding)}"
     return f"{made} ({words.took(finding)}): {_quoted(finding.about)}."
 
 
@@ -331,7 +343,7 @@ def _loop_waits(words: Sentences, finding: Finding) -> str:
 
 def _slow_calls(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    each = f", {_each(finding)}" if finding.calls > 1 else ""
+    each = _each(finding)
     return f"{_made(words, finding)}{each} ({words.took(finding)})."
 
 
