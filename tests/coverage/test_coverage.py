@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tracing import Traced
 
+from interpose.analysis.coverage.coverage import Asked, coverage
 from interpose.experiments.format.covered import Covered
 from interpose.experiments.model.process import Process
 
@@ -281,6 +282,24 @@ def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_make
     assert files == set()
     assert lines(done, "add") == {5: True}
     assert lines(done, "twice") == {2: True}
+
+
+def test_what_a_child_without_a_source_made_is_not_the_main_programs(traced):
+    made = "".join(f"def f{number}(x):\n    return x\n" for number in range(5)) + "print(f0(1), f1(0))"
+    child = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {made!r}])\n"
+    own = "exec('def g(x):\\n    return x')\ng(1)\n"
+
+    found = {}
+    for what, program in {"child": child, "own": own, "both": child + own}.items():
+        done = traced(program, INTERPOSE="coverage")
+        modules = coverage(done.experiment, Asked(place=str(done.directory))).modules
+        found[what] = {Path(each.path).name: (each.with_generated.whole - each.own.whole, each.why) for each in modules}
+
+    assert found["child"]["program.py"][0] == 0
+    assert found["own"] == {"program.py": (found["own"]["program.py"][0], "")} and found["own"]["program.py"][0] > 0
+    assert found["both"]["program.py"] == found["own"]["program.py"]
+    assert found["child"]["<string>"] == found["both"]["<string>"]
+    assert "of __main__" in found["child"]["<string>"][1]
 
 
 def test_code_that_interpose_makes_for_itself_is_not_the_programs(traced):
