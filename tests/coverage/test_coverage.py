@@ -260,6 +260,25 @@ def test_only_the_chosen_functions_are_covered(traced):
     assert lines(chosen, "A.f") and not lines(chosen, "A.g") and lines(chosen, "dumps")
 
 
+@pytest.mark.parametrize("chosen", ["shop", "shop.child", "shop.*:main", "__main__"])
+@pytest.mark.parametrize("what", ["coverage", "lines"])
+def test_a_module_that_runs_as_the_main_one_is_chosen_by_its_name(traced, tmp_path, chosen, what):
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "child.py").write_text(
+        "def main():\n    return 7\n\nif __name__ == '__main__':\n    print(main(), __name__)\n"
+    )
+    program = "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'shop.child'], check=True)\n"
+
+    done = traced(program, INTERPOSE=what, **{f"INTERPOSE_{what.upper()}": chosen})
+
+    modules = coverage(done.experiment, Asked(place=str(done.directory))).modules
+    found = {Path(each.path).name: each.own.part for each in modules}
+    assert done.stdout == "7 __main__\n"
+    assert found.get("child.py", 0) == (1 if chosen == "shop.*:main" else 4)
+
+
 def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_makes_is(traced):
     program = """
         import collections
