@@ -12,6 +12,7 @@ cdef extern from "heap/allocators.h":
 
 cdef extern from "cpython/waiting_sites.h":
     int waiting_sites_begin()
+    void waiting_sites_keep_many()
 
 cdef extern from "core/recorder.h":
     void recorder_say(const char *, const char *)
@@ -27,6 +28,7 @@ def begin(uint64_t every_bytes):
     """
     cdef int failed = waiting_sites_begin()
     failed = failed if failed else heap_begin(every_bytes)
+    waiting_sites_keep_many()
     if failed:
         recorder_say(b"missed", b'what="heap" why="%s" ' % strerror(failed))
         return False

@@ -76,7 +76,7 @@ cdef class Installed:
             exchange_in_definition(self.definition, self.slot.real)
         else:
             return False
-        self.slot.taken = 0
+        slot_give_back(self.slot)
         return True
 
 
@@ -131,7 +131,7 @@ cdef Installed put_function(object module, object owner, object function, bint s
     if function_globals(function) != <PyObject *>names:
         raise NotInterposed("somebody else's function is in its place")
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, body_of_function(function), function_vectorcall(function))
+    installed.slot = new_function_slot(function, body_of_function(function))
     if owner is not module:
         installed.slot.shape = SHAPE_METHOD
     installed.put_in_function(function)

@@ -57,9 +57,24 @@ cdef class transaction:
         inner = function.__func__ if type(function) in (staticmethod, classmethod) else function
         try:
             mark_function(inner, self.name)
-        except Exception:
-            pass  # the function itself
+        except Exception as error:
+            note_not_marked(self.name, error)  # it remains the function itself
         return function
+
+
+cdef long _not_marked = 0  # functions, in this process
+cdef long _tell_from = 1
+
+
+cdef bint note_not_marked(str name, object error) except False:
+    """Have the log say how many functions are not recorded as transactions: of the first one, and at each tenfold."""
+    global _not_marked, _tell_from
+    _not_marked += 1
+    if _not_marked == _tell_from:
+        _tell_from *= 10
+        which = f"@transaction({name!r})" if _not_marked == 1 else f"{_not_marked} functions or more with @transaction"
+        note(f"{which}: not marked, {error}")
+    return True
 
 
 cdef bint see_steps_of(object coroutine) except False:
@@ -117,7 +132,7 @@ cdef bint mark_function(object function, str name) except False:
     if flags & CO_COROUTINE:
         know_awaits_quietly()
     installed.signature = SIGNATURE_vector
-    installed.slot = new_slot(SIGNATURE_vector, <void *>time_awaited, function_vectorcall(function))
+    installed.slot = new_function_slot(function, <void *>time_awaited)
     fit(installed.slot, _marked_intrinsic)
     installed.slot.levels[0] = _marks.slot.levels[0]
     installed.slot.lowered = _marks.slot.lowered

@@ -209,6 +209,8 @@ cdef extern from "hooks/stubs.h":
         uint8_t sampled
         uint8_t taken
     slot *slot_take(c_signature, const void *)
+    slot *slot_take_further(PyObject *)
+    void slot_give_back(slot *)
     void slot_is_fit(slot *)
     void slot_is_unfit(slot *)
     const uint8_t WATCHED_unfit

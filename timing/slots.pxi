@@ -8,6 +8,28 @@ cdef slot *new_slot(c_signature signature, void *body, void *real) except NULL:
         slot = slot_take(signature, real)
     if slot == NULL:
         raise NotInterposed("the pool of stubs for its signature is full")
+    return empty_slot(slot, body)
+
+
+cdef Py_ssize_t _many_installed = 0  # from so many on it is looked again which are dead
+
+
+cdef slot *new_function_slot(object function, void *body) except NULL:
+    """The same for the vectorcall of a Python function, of which there may be any number."""
+    global _many_installed
+    cdef slot *slot = slot_take(SIGNATURE_vector, function_vectorcall(function))
+    if slot == NULL and (IS_FREE_THREADED or len(_installed) >= _many_installed):
+        free_dead_slots()
+        _many_installed = 2 * len(_installed)
+        slot = slot_take(SIGNATURE_vector, function_vectorcall(function))
+    if slot == NULL:
+        slot = slot_take_further(<PyObject *>function)
+    if slot == NULL:
+        raise NotInterposed("the pool of stubs for its signature is full")
+    return empty_slot(slot, body)
+
+
+cdef slot *empty_slot(slot *slot, void *body) noexcept:
     slot_is_unfit(slot)
     slot.body = body
     slot.ask = NULL

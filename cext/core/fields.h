@@ -409,7 +409,9 @@
     X(uint32_t, left_out,    "allocations not recorded for lack of room")
 
 /* The allocations from one stack. In use at the peak was peak_bytes; or, if `peaks` is not the process's, what is
-   in use now, because it has not changed since. */
+   in use now, because it has not changed since. The one with HEAP_SITE_MORE has what is not kept by stack: allocations from
+   stacks that there is no room for, and from stacks that gave way to others once all that they had allocated was freed.
+   Allocations that are not followed (left_out) are among it as if they had been freed at once. */
 #define HEAP_SITE_FIELDS(X) \
     X(uint64_t, bytes,       "memory allocated") \
     X(uint64_t, freed_bytes, "the part that was freed") \
@@ -419,7 +421,7 @@
     X(uint64_t, peaks,       "number of the process's last peak at the last allocation or free") \
     X(uint64_t, last_ns,     "monotonic time of the last sample, to a tick of the kernel's clock") \
     X(uint32_t, stack,       "stack that allocated it, a number in stacks; 0 if unknown") \
-    X(uint32_t, used,        "1; 0 in an unused record")
+    X(uint32_t, used,        "0 in an unused record; 1; 2: all stacks that have none of their own")
 
 #define DECLARE_FIELD(type, name, meaning) type name;
 
@@ -462,6 +464,7 @@ enum {
     TASKS_BYTES = 256 * 1024, /* all tasks that are kept are in one window */
     CONTEXTS_BYTES = 1024 * 1024, /* a window of trace contexts: as many as a ring keeps */
     LINES_BYTES = 2048 * 1024, /* a window of lines: a function's are all in one */
+    HEAP_SITES_BYTES = 1024 * 1024, /* a window of the heap's sites, which all stay mapped */
     PLACES_BYTES = 1024 * 1024, /* a window of places, or of branches: all of a code object's are in one */
     OPEN_CALLS = (THREAD_BYTES - sizeof(struct thread_fields)) / sizeof(struct open_call),
     STRING_BYTES = 16 * 1024, /* a longer string is cut; the cut is shown by three dots */
@@ -470,6 +473,7 @@ enum {
 enum child_how { CHILD_FORK = 1, CHILD_EXEC, CHILD_SPAWN, CHILD_SHELL };
 enum usage_source { USAGE_UNKNOWN, USAGE_OF_CHILD, USAGE_DIFFERENCE };
 enum block_state { BLOCK_WRITING = 1, BLOCK_FULL, BLOCK_LEFT };
+enum heap_site_use { HEAP_SITE_USED = 1, HEAP_SITE_MORE };
 enum function_kind { FUNCTION_CODE = 1, FUNCTION_OUTSIDE };
 enum covered_kind { COVERED_CODE = 1, COVERED_LEFT_OUT };
 /* Why recording stopped, if not because of a system error, which has a lower number. */

@@ -25,13 +25,13 @@ uint64_t hash_bytes(const char *bytes, size_t length)
 
 int cache_begin(struct cache *cache)
 {
-    size_t bytes = sizeof *cache->sets * CACHE_SETS;
+    size_t bytes = sizeof *cache->sets * MANY_SETS; /* most of them are never touched */
     if (cache->sets)
         munmap(cache->sets, bytes);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cache->sets = memory == MAP_FAILED ? NULL : memory;
     cache->used = FIRST_SETS;
-    cache->kept = 0;
+    cache->kept = cache->grows = 0;
     return cache->sets ? 0 : errno;
 }
 
@@ -53,11 +53,11 @@ static void keep_in(struct cached *set, uint64_t key, uint32_t value)
     put(&set[0], key ^ value, value);
 }
 
-/* Use all sets. Meanwhile, lookups by other threads may miss entries that are kept. */
-static void grow(struct cache *cache)
+/* Use more sets. Meanwhile, lookups by other threads may miss entries that are kept. */
+static void grow(struct cache *cache, uint32_t before, uint32_t after)
 {
-    __atomic_store_n(&cache->used, CACHE_SETS, __ATOMIC_RELAXED);
-    for (uint32_t place = 0; place < FIRST_SETS * CACHE_WAYS; place++) {
+    __atomic_store_n(&cache->used, after, __ATOMIC_RELAXED);
+    for (uint32_t place = 0; place < before * CACHE_WAYS; place++) {
         struct cached *entry = &cache->sets[place / CACHE_WAYS][place % CACHE_WAYS];
         uint64_t value = entry->value, key = entry->mixed ^ value;
         if (!value || cache_set(cache, key) == cache->sets[place / CACHE_WAYS])
@@ -67,10 +67,24 @@ static void grow(struct cache *cache)
     }
 }
 
+static void grow_if_due(struct cache *cache)
+{
+    uint32_t used = __atomic_load_n(&cache->used, __ATOMIC_RELAXED);
+    uint32_t most = __atomic_load_n(&cache->most, __ATOMIC_RELAXED);
+    uint32_t many = used < CACHE_SETS ? used / 2 : 2 * used; /* so that few sets have overflowed by then */
+    uint32_t after = used < CACHE_SETS ? CACHE_SETS : 2 * used;
+    if (__atomic_load_n(&cache->kept, __ATOMIC_RELAXED) < many || after > (most ? most : CACHE_SETS))
+        return;
+    if (__atomic_exchange_n(&cache->grows, 1, __ATOMIC_ACQUIRE))
+        return;
+    if (__atomic_load_n(&cache->used, __ATOMIC_RELAXED) == used)
+        grow(cache, used, after);
+    __atomic_store_n(&cache->grows, 0, __ATOMIC_RELEASE);
+}
+
 void cache_keep(struct cache *cache, uint64_t key, uint32_t value)
 {
-    enum { MANY = FIRST_SETS / 2 }; /* so that few sets have overflowed by then */
-    if (__atomic_add_fetch(&cache->kept, 1, __ATOMIC_RELAXED) == MANY)
-        grow(cache);
+    __atomic_add_fetch(&cache->kept, 1, __ATOMIC_RELAXED);
+    grow_if_due(cache);
     keep_in(cache_set(cache, key), key, value);
 }

@@ -1,4 +1,4 @@
-/* Numbers for what was seen before: a cache of fixed size in front of a file of records. What drops out of the
+/* Numbers for what was seen before: a cache of limited size in front of a file of records. What drops out of the
    cache gets a new number when it comes back, so memory stays bounded whatever the program does; readers compare
    contents, not numbers. It takes no lock: threads read and write at the same time, and a process may fork in the
    middle. An entry holds its key mixed with its value, so a torn entry matches no key. */
@@ -9,7 +9,7 @@
 
 #include "core/visible.h"
 
-enum { CACHE_WAYS = 4, CACHE_SETS = 4096, FIRST_SETS = 256 };
+enum { CACHE_WAYS = 4, CACHE_SETS = 4096, FIRST_SETS = 256, MANY_SETS = 1 << 17 };
 
 struct cached {
     uint64_t mixed; /* key ^ value */
@@ -20,6 +20,8 @@ struct cache {
     struct cached (*sets)[CACHE_WAYS];
     uint32_t used; /* how many sets: few at first, to touch few pages of memory */
     uint32_t kept;
+    uint32_t grows; /* a thread is at it */
+    uint32_t most; /* sets, up to which it grows as it fills; 0: CACHE_SETS */
 };
 
 static inline struct cached *cache_set(const struct cache *cache, uint64_t key)
@@ -57,6 +59,12 @@ static inline void cached_keep(struct cached *entry, uint64_t key, uint32_t valu
 
 /* Empty, with its memory. 0 or the error's number. */
 VISIBLE int cache_begin(struct cache *cache);
+
+/* It may grow to MANY_SETS, 8 MiB, now and after each beginning. */
+static inline void cache_keep_many(struct cache *cache)
+{
+    __atomic_store_n(&cache->most, MANY_SETS, __ATOMIC_RELAXED);
+}
 
 /* The number kept for `key`, or 0. */
 static inline uint32_t cache_find(const struct cache *cache, uint64_t key)

@@ -32,6 +32,11 @@ void interning_choose(uint64_t ring_bytes)
     numbers.ring_bytes = ring_bytes;
 }
 
+void stacks_keep_many(void)
+{
+    cache_keep_many(&numbers.stack_cache);
+}
+
 int interning_begin(void)
 {
     int failed = cache_begin(&numbers.string_cache);

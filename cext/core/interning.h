@@ -36,6 +36,9 @@ VISIBLE uint32_t detail_intern(const char *text, size_t bytes);
 /* The same for one that is known; 0 if it is not. */
 uint32_t detail_find(const char *text, size_t bytes);
 
+/* Stacks get new numbers less often; it costs memory. */
+VISIBLE void stacks_keep_many(void);
+
 /* Texts of this process may take a part of the ring, if there is one; in any case of the pool and the limit. */
 void interning_choose(uint64_t ring_bytes);
 

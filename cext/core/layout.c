@@ -138,5 +138,6 @@ const struct data_type data_types[DATA_TYPES + 1] = {
     [DATA_SAMPLED_COUNTS] = {"sampled_counts", sampled_count_fields, sizeof(struct sampled_count), sizeof(struct file_head),
                              WINDOW_BYTES},
     [DATA_HEAP] = {"heap", heap_fields, sizeof(struct heap_total), sizeof(struct file_head), WINDOW_BYTES},
-    [DATA_HEAP_SITES] = {"heap_sites", heap_site_fields, sizeof(struct heap_site), sizeof(struct file_head), WINDOW_BYTES},
+    [DATA_HEAP_SITES] = {"heap_sites", heap_site_fields, sizeof(struct heap_site), sizeof(struct file_head),
+                         HEAP_SITES_BYTES},
 };

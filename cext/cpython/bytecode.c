@@ -8,6 +8,7 @@ static bool leads_back(uint8_t opcode)
 {
     switch (opcode) {
     case JUMP_BACKWARD:
+    case JUMP_BACKWARD_NO_INTERRUPT:
     CONDITIONAL_JUMPS_BACK(CASE)
         return true;
     default:
@@ -29,7 +30,8 @@ static bool leads_forward(uint8_t opcode)
 
 bool is_conditional(uint8_t opcode)
 {
-    return (leads_back(opcode) && opcode != JUMP_BACKWARD) || (leads_forward(opcode) && opcode != JUMP_FORWARD);
+    bool always_back = opcode == JUMP_BACKWARD || opcode == JUMP_BACKWARD_NO_INTERRUPT;
+    return (leads_back(opcode) && !always_back) || (leads_forward(opcode) && opcode != JUMP_FORWARD);
 }
 
 static uint32_t behind_caches(const struct bytecode *code, uint32_t unit)
@@ -37,6 +39,12 @@ static uint32_t behind_caches(const struct bytecode *code, uint32_t unit)
     for (unit++; unit < code->units && code->opcodes[unit] == CACHE;)
         unit++;
     return unit;
+}
+
+/* Awaiting goes in a circle until what is awaited has ended: as in `await`, what follows it comes next. */
+static bool awaits(const struct bytecode *code, uint32_t target)
+{
+    return code->opcodes[target] == SEND;
 }
 
 /* Jumps count from behind their caches. */
@@ -53,6 +61,9 @@ static void find_targets(struct bytecode *code, const uint8_t *bytes)
             code->targets[unit] = next - argument;
         else if (leads_forward(code->opcodes[unit]) && argument < code->units - next)
             code->targets[unit] = next + argument;
+        if (code->opcodes[unit] == JUMP_BACKWARD_NO_INTERRUPT && code->targets[unit] != NO_JUMP &&
+            awaits(code, code->targets[unit]))
+            code->targets[unit] = NO_JUMP;
         argument = 0;
     }
 }

@@ -6,9 +6,11 @@
 #define CASE(opcode) case opcode:
 
 /* Does what follows it in the code never follow it when it is executed? */
-static bool never_goes_on(uint8_t opcode)
+static bool never_goes_on(const struct bytecode *code, uint32_t unit)
 {
-    switch (opcode) {
+    switch (code->opcodes[unit]) {
+    case JUMP_BACKWARD_NO_INTERRUPT:
+        return code->targets[unit] != NO_JUMP;
     case JUMP_FORWARD:
     case JUMP_BACKWARD:
     case RAISE_VARARGS:
@@ -37,7 +39,7 @@ static void see(struct walk *walk, uint32_t unit)
 
 static void follow(struct walk *walk, uint32_t unit)
 {
-    if (!never_goes_on(walk->code->opcodes[unit]))
+    if (!never_goes_on(walk->code, unit))
         see(walk, next_instruction(walk->code, unit));
     see(walk, walk->code->targets[unit]);
     see(walk, walk->code->handlers[unit]);

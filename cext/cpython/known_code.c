@@ -56,7 +56,13 @@ static struct known_code *new_known_code(struct known_codes *codes, PyCodeObject
 
 bool is_chosen_code(const struct known_codes *codes, const PyCodeObject *code, frame *here, bool own)
 {
-    return is_chosen(&codes->choice, utf8(module_of(here)), utf8(code->co_qualname), own);
+    const char *function = utf8(code->co_qualname);
+    if (is_chosen(&codes->choice, utf8(module_of(here)), function, own))
+        return true;
+    PyObject *imported = codes->choice.count ? module_run_as_main(here) : NULL;
+    bool chosen = imported && is_chosen(&codes->choice, utf8(imported), function, own);
+    Py_XDECREF(imported);
+    return chosen;
 }
 
 static void look_at(struct known_code *known, frame *here)

@@ -17,6 +17,23 @@ static bool is_text(PyObject *text, const char *plain)
     return PyUnicode_CompareWithASCIIString(text, plain) == 0;
 }
 
+/* multiprocessing runs it again in its children, under a name of its own. */
+PyObject *module_run_as_main(frame *here)
+{
+    PyObject *name = module_of(here);
+    if (!name || !(is_text(name, "__main__") || is_text(name, "__mp_main__")))
+        return NULL;
+    PyObject *specification = entry_named(frame_globals(here), "__spec__");
+    PyObject *way = specification && specification != Py_None ? Py_BuildValue("(s)", "name") : NULL;
+    PyObject *found = way ? attribute_at(specification, way) : NULL;
+    if (found && !PyUnicode_Check(found))
+        Py_CLEAR(found);
+    PyErr_Clear();
+    Py_XDECREF(way);
+    Py_XDECREF(specification);
+    return found;
+}
+
 /* Code that start-up files execute belongs to the interpreter's start. */
 static bool is_of_start(frame *here)
 {

@@ -36,6 +36,13 @@ int waiting_sites_begin(void)
     return failed;
 }
 
+void waiting_sites_keep_many(void)
+{
+    cache_keep_many(&written);
+    cache_keep_many(&quick);
+    stacks_keep_many();
+}
+
 /* A character in UTF-8; surrogate escapes become the byte that they stand for, as in the file system. */
 static size_t encode(Py_UCS4 letter, char *to)
 {

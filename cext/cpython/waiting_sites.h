@@ -23,6 +23,9 @@ VISIBLE frame *own_innermost_frame(void);
    because a waiting thread may be reading it. 0 or the error number. */
 VISIBLE int waiting_sites_begin(void);
 
+/* Sites and stacks get new numbers less often; it costs memory. */
+VISIBLE void waiting_sites_keep_many(void);
+
 /* As stack_of. */
 VISIBLE uint32_t stack_of_waiting(frame *frame, bool whole);
 

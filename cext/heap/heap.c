@@ -3,17 +3,14 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/exclusive.h"
-#include "core/intern.h"
 #include "core/series.h"
 #include "core/wiped.h"
 #include "heap/heap_draw.h"
 #include "heap/heap_live.h"
+#include "heap/heap_sites.h"
 
-/* Distinct stacks; later ones count as unknown. */
-enum { SITES_MOST = 1 << 16 };
 /* No distance to a sample is as long, with the largest of settings. */
 static const int64_t ABOVE_ALL_DISTANCES = 1ll << 40;
 
@@ -21,44 +18,11 @@ struct heap heap;
 
 static struct {
     uint32_t *ours; /* in memory that a forked child finds zeroed: the files are this process's */
-    struct series totals, sites;
+    struct series totals;
     struct heap_total *total;
-    struct heap_site *unknown; /* for stacks that are not distinct */
-    struct {
-        uint32_t stack;
-        struct heap_site *site;
-    } *of_stack; /* by stack */
-    uint32_t site_count;
 } own;
 
 /* --- allocations of a stack */
-
-static struct heap_site *new_site(uint32_t stack)
-{
-    void *record = NULL;
-    if (!series_records(&own.sites, 1, &record))
-        return NULL;
-    struct heap_site *site = record;
-    site->stack = stack;
-    __atomic_store_n(&site->used, 1, __ATOMIC_RELEASE);
-    return site;
-}
-
-static struct heap_site *site_of(uint32_t stack)
-{
-    uint32_t place = (uint32_t)hash_mix(stack, 0) % (2 * SITES_MOST);
-    while (own.of_stack[place].site && own.of_stack[place].stack != stack)
-        place = (place + 1) % (2 * SITES_MOST);
-    if (own.of_stack[place].site || !stack || own.site_count == SITES_MOST)
-        return own.of_stack[place].site ? own.of_stack[place].site : own.unknown;
-    struct heap_site *site = new_site(stack);
-    if (!site)
-        return own.unknown;
-    own.of_stack[place].stack = stack;
-    own.of_stack[place].site = site;
-    own.site_count++;
-    return site;
-}
 
 /* Its memory is about to change: keep what was in use at the last peak. */
 static void keep_peak(struct heap_site *site)
@@ -92,16 +56,37 @@ static void count_freed(struct heap_site *site, struct heap_weight weight)
     own.total->live_bytes -= weight.bytes;
 }
 
+/* Unless the site gave way to another one meanwhile. */
+static void count_not_freed(struct heap_site *site, struct heap_weight weight)
+{
+    if (site->freed_bytes < weight.bytes || site->frees < weight.allocations)
+        return;
+    site->bytes -= weight.bytes;
+    site->freed_bytes -= weight.bytes;
+    site->allocations -= weight.allocations;
+    site->frees -= weight.allocations;
+}
+
+/* It is not known how long it is in use. */
+static void count_left_out(struct heap_weight weight)
+{
+    struct heap_site *more = heap_site_more();
+    more->bytes += weight.bytes;
+    more->freed_bytes += weight.bytes;
+    more->allocations += weight.allocations;
+    more->frees += weight.allocations;
+}
+
 /* --- the files */
 
 static int create_files(void)
 {
     void *record = NULL;
     int failed = recorder_series(&own.totals, DATA_HEAP);
-    failed = failed ? failed : recorder_series(&own.sites, DATA_HEAP_SITES);
+    failed = failed ? failed : heap_sites_create();
     if (failed)
         return failed;
-    if (!series_records(&own.totals, 1, &record) || !(own.unknown = new_site(0)))
+    if (!series_records(&own.totals, 1, &record))
         return errno ? errno : ENOSPC;
     own.total = record;
     own.total->every_bytes = heap.every_bytes;
@@ -112,15 +97,10 @@ static int create_files(void)
 /* Nothing is known: at the beginning, and in a forked child, which frees what its parent allocated. */
 static int begin_empty(void)
 {
-    size_t stacks_bytes = 2 * SITES_MOST * sizeof *own.of_stack;
-    bool has_live = heap_live_begin(*own.ours);
-    if (*own.ours && own.of_stack)
-        munmap(own.of_stack, stacks_bytes);
+    bool has_live = heap_live_begin(*own.ours), has_sites = heap_sites_begin(*own.ours);
     heap_draw_otherwise();
-    own.site_count = 0;
-    own.of_stack = heap_memory(stacks_bytes);
     memset(heap.filter, 0, sizeof heap.filter);
-    return has_live && own.of_stack ? 0 : ENOMEM;
+    return has_live && has_sites ? 0 : ENOMEM;
 }
 
 static int begin_here(void)
@@ -184,11 +164,12 @@ void heap_add(uintptr_t address, struct heap_weight weight, uint32_t stack)
             forget(there);
         own.total->samples++;
         if (heap_live_has_room()) {
-            struct heap_site *site = site_of(stack);
+            struct heap_site *site = heap_site_of(stack, own.total->peaks);
             count_allocated(site, weight);
             heap_live_keep(&(struct heap_sample){address, weight, site});
         } else {
             own.total->left_out++;
+            count_left_out(weight);
         }
         exclusive_end();
     }
@@ -215,12 +196,11 @@ void heap_put_back(const struct heap_sample *sample)
 {
     int saved = errno;
     if (begin_change(false)) {
-        count_allocated(sample->site, sample->weight);
-        sample->site->allocations -= sample->weight.allocations;
-        sample->site->frees -= sample->weight.allocations;
-        sample->site->bytes -= sample->weight.bytes;
-        sample->site->freed_bytes -= sample->weight.bytes;
-        heap_live_keep(sample);
+        struct heap_sample again = *sample;
+        again.site = sample->site->used ? sample->site : heap_site_more();
+        count_allocated(again.site, again.weight);
+        count_not_freed(again.site, again.weight);
+        heap_live_keep(&again);
         exclusive_end();
     }
     errno = saved;

@@ -6,8 +6,8 @@
 #include "core/intern.h"
 
 enum { LIVE_FIRST = 1 << 12 };
-/* Samples that are live at once: 128 MiB. */
-#define LIVE_MOST (4u << 20)
+/* Samples that are live at once: 512 MiB. */
+#define LIVE_MOST (16u << 20)
 
 static struct {
     struct heap_sample *samples; /* by address; 0: free */

@@ -4,6 +4,7 @@
 #include "core/visible.h"
 #include "cpython/side_lock.h"
 #include "hooks/filtering.h"
+#include "hooks/further_slots.h"
 
 /* Nothing new was requested from outside, and the filter lets calls through this slot pass. */
 static inline bool is_as_before(const struct slot *slot)
@@ -63,6 +64,16 @@ static bool goes_straight_on(const struct slot *slot)
     static void *const stubs_##name[STUBS] = {EACH_STUB(REFERENCE, name, result, declared, passed)};
 SIGNATURES(POOL_OF_STUBS)
 
+/* One stub for all functions beyond the pool. A function of which nothing is known runs as any other would. */
+__attribute__((section("interpose_stubs"))) static PyObject *
+stub_further(PyObject *function, PyObject *const *arguments, size_t count, PyObject *names)
+{
+    struct slot *slot = further_slot_of(function);
+    if (LIKELY(slot))
+        return enter_vector(slot, function, arguments, count, names);
+    return ((vector_function)further_slot_after(NULL)->real)(function, arguments, count, names);
+}
+
 #define ENTRY_OF_POOL(name, ...) [SIGNATURE_##name] = {slots_##name, stubs_##name},
 static const struct stub_pool {
     struct slot *slots;
@@ -98,8 +109,32 @@ struct slot *slot_take(enum signature signature, const void *real)
     return NULL;
 }
 
+struct slot *slot_take_further(PyObject *function)
+{
+    return further_slot_take(function);
+}
+
+static bool is_in_pool(enum signature signature, const struct slot *slot)
+{
+    const struct slot *first = stub_pools[signature].slots;
+    return slot >= first && slot < first + STUBS;
+}
+
+void slot_give_back(struct slot *slot)
+{
+    bool is_further = true;
+    for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
+        is_further &= !is_in_pool((enum signature)signature, slot);
+    if (is_further)
+        further_slot_give_back(slot);
+    else
+        slot->taken = 0;
+}
+
 void *slot_stub(enum signature signature, const struct slot *slot)
 {
+    if (!is_in_pool(signature, slot))
+        return (void *)stub_further;
     return stub_pools[signature].stubs[slot - stub_pools[signature].slots];
 }
 
@@ -109,6 +144,8 @@ bool slots_lower(uint32_t number, enum level level)
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
         for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             found |= slot_lower(&stub_pools[signature].slots[index], number, level);
+    for (struct slot *slot = NULL; (slot = further_slot_after(slot));)
+        found |= slot_lower(slot, number, level);
     return found;
 }
 
@@ -117,6 +154,8 @@ void slots_each(void (*act)(struct slot *slot))
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
         for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             act(&stub_pools[signature].slots[index]);
+    for (struct slot *slot = NULL; (slot = further_slot_after(slot));)
+        act(slot);
 }
 
 /* The linker gives the ends of the stubs' section. */

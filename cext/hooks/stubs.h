@@ -46,6 +46,12 @@ enum signature { SIGNATURES(NUMBER_OF_SIGNATURE) SIGNATURE_COUNT };
 /* A free slot, for a stub in place of `real`; NULL if the pool is full. */
 struct slot *slot_take(enum signature signature, const void *real);
 
+/* The same for the vectorcall of that Python function, beyond the pool (hooks/further_slots.h); NULL if there is no memory. */
+struct slot *slot_take_further(PyObject *function);
+
+/* The function that it was for is called no more through its stub. */
+void slot_give_back(struct slot *slot);
+
 void *slot_stub(enum signature signature, const struct slot *slot);
 
 /* Have the calls of that number be at `level`, which is lower than before; false if there are no such, or where

@@ -12,7 +12,11 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 
-SITES_AT_MOST = 1 << 17
+SITES_AT_MOST = 1 << 22
+# What has no row of its own, as the recorder had no room for so many.
+MORE_SITES = Site("", 0, "more places than fit", False)
+_MORE = 2  # in a site's `used`
+_FULL_BEFORE = (1 << 16) + 1  # sites in an experiment from when those that did not fit counted as without Python code
 _95_PERCENT = 1.96  # standard deviations
 
 
@@ -54,7 +58,8 @@ class Allocated:
 class Heap:
     """What a process allocated from when recording began: by line, or function, and altogether. One allocation for each
     `every_bytes` was sampled; 0: all were recorded. `lost` of `samples` had no room. `peak_ns`: when the peak was
-    (monotonic). `has_ended`: its end was seen, so what is in use at the end is; else it is what was last."""
+    (monotonic). `has_ended`: its end was seen, so what is in use at the end is; else it is what was last. The row of
+    MORE_SITES, if there is one, has what was not kept by line."""
 
     process: Process
     peak_ns: int
@@ -64,6 +69,16 @@ class Heap:
     has_ended: bool
     rows: dict[Site, Allocated] = field(repr=False)
     total: Allocated
+
+    @property
+    def without_line(self) -> Allocated | None:
+        """What is in no row of a line because there were more places than fit; None if nothing is."""
+        return self.rows.get(MORE_SITES)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was recorded is in its row."""
+        return not self.lost and self.without_line is None
 
 
 def when_last(heap: Heap) -> str:
@@ -86,11 +101,17 @@ def heap_of(process: Process, by_function: bool = False) -> Heap | None:
     total = Allocated()
     place_of = _function_of if by_function else _line_of
     table = process.raw_table("heap_sites")
+    sites, has_more = 0, False
     for _, site, _ in table.bounded(SITES_AT_MOST) if table else ():
-        if site.used:
+        sites += site.used > 0
+        has_more |= site.used == _MORE
+        if site.used and (site.used != _MORE or site.allocations):
             figures = _figures(site, record)
-            rows.setdefault(place_of(process, site.stack), Allocated()).add(figures)
+            place = MORE_SITES if site.used == _MORE else place_of(process, site.stack)
+            rows.setdefault(place, Allocated()).add(figures)
             total.add(figures)
+    if sites == _FULL_BEFORE and not has_more:
+        rows[MORE_SITES] = rows.pop(NO_PYTHON, Allocated())
     has_ended = record.end_ns > 0
     return Heap(process, record.peak_ns, record.every_bytes, record.samples, record.left_out, has_ended, rows, total)
 

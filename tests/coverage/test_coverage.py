@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tracing import Traced
 
+from interpose.analysis.coverage.coverage import Asked, coverage
 from interpose.experiments.format.covered import Covered
 from interpose.experiments.model.process import Process
 
@@ -259,6 +260,25 @@ def test_only_the_chosen_functions_are_covered(traced):
     assert lines(chosen, "A.f") and not lines(chosen, "A.g") and lines(chosen, "dumps")
 
 
+@pytest.mark.parametrize("chosen", ["shop", "shop.child", "shop.*:main", "__main__"])
+@pytest.mark.parametrize("what", ["coverage", "lines"])
+def test_a_module_that_runs_as_the_main_one_is_chosen_by_its_name(traced, tmp_path, chosen, what):
+    package = tmp_path / "shop"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "child.py").write_text(
+        "def main():\n    return 7\n\nif __name__ == '__main__':\n    print(main(), __name__)\n"
+    )
+    program = "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'shop.child'], check=True)\n"
+
+    done = traced(program, INTERPOSE=what, **{f"INTERPOSE_{what.upper()}": chosen})
+
+    modules = coverage(done.experiment, Asked(place=str(done.directory))).modules
+    found = {Path(each.path).name: each.own.part for each in modules}
+    assert done.stdout == "7 __main__\n"
+    assert found.get("child.py", 0) == (1 if chosen == "shop.*:main" else 4)
+
+
 def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_makes_is(traced):
     program = """
         import collections
@@ -281,6 +301,24 @@ def test_what_namedtuple_makes_is_not_the_programs_own_and_what_the_program_make
     assert files == set()
     assert lines(done, "add") == {5: True}
     assert lines(done, "twice") == {2: True}
+
+
+def test_what_a_child_without_a_source_made_is_not_the_main_programs(traced):
+    made = "".join(f"def f{number}(x):\n    return x\n" for number in range(5)) + "print(f0(1), f1(0))"
+    child = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {made!r}])\n"
+    own = "exec('def g(x):\\n    return x')\ng(1)\n"
+
+    found = {}
+    for what, program in {"child": child, "own": own, "both": child + own}.items():
+        done = traced(program, INTERPOSE="coverage")
+        modules = coverage(done.experiment, Asked(place=str(done.directory))).modules
+        found[what] = {Path(each.path).name: (each.with_generated.whole - each.own.whole, each.why) for each in modules}
+
+    assert found["child"]["program.py"][0] == 0
+    assert found["own"] == {"program.py": (found["own"]["program.py"][0], "")} and found["own"]["program.py"][0] > 0
+    assert found["both"]["program.py"] == found["own"]["program.py"]
+    assert found["child"]["<string>"] == found["both"]["<string>"]
+    assert "of __main__" in found["child"]["<string>"][1]
 
 
 def test_code_that_interpose_makes_for_itself_is_not_the_programs(traced):

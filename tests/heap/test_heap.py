@@ -3,13 +3,14 @@
 import json
 import random
 import re
+import struct
 import subprocess
 import sys
 
 import pytest
 from tracing import environment
 
-from interpose.analysis.heap import Allocated, heap_of, heaps, when_last
+from interpose.analysis.heap import MORE_SITES, Allocated, heap_of, heaps, when_last
 from interpose.cli.main import main
 
 KIB = 1024
@@ -293,6 +294,98 @@ def test_a_process_that_is_killed_has_its_figures(traced):
     heap = heap_of_founder(done)
     assert by_function(heap)["keep"].end_bytes == pytest.approx(500 * 10_033, rel=0.02)
     assert not heap.has_ended and when_last(heap) == "when last seen"
+
+
+# --- more stacks than there is room for
+
+# Each `walk` of another number allocates from 2 ** (depth + 1) other stacks of a library's code.
+LIBRARY = """
+import ctypes, os, pathlib
+import interpose.cext
+
+SOURCE = '''
+def left(depth):
+    return (left(depth - 1), right(depth - 1)) if depth else bytes(1000)
+def right(depth):
+    return (left(depth - 1), right(depth - 1)) if depth else bytes(1000)
+'''
+
+def walk(depth, number=0):
+    names = {}
+    exec(compile(SOURCE, os.path.join(os.path.dirname(os.__file__), f"walking{number}.py"), "exec"), names)
+    return names["left"](depth)
+
+def room_for(sites):
+    library = ctypes.CDLL(str(pathlib.Path(next(iter(interpose.cext.__path__)), "libinterpose.so")))
+    ctypes.c_uint32.in_dll(library, "interpose_heap_sites_most").value = sites
+
+kept = []
+def late():
+    kept.append(bytearray(5_000_000))
+"""
+
+
+@pytest.mark.long
+def test_lines_are_known_however_many_stacks_there_are(traced):
+    heap = heap_of_founder(traced(LIBRARY + "kept.append(walk(17))\nlate()\n", **ALL))
+
+    found = by_function(heap)
+    assert found["late"].end_bytes == pytest.approx(5_000_000, rel=0.01)
+    leaf_bytes, pair_bytes = sys.getsizeof(bytes(1000)), sys.getsizeof((1, 2))
+    assert found["walk"].end_bytes == pytest.approx(2**17 * (leaf_bytes + pair_bytes), rel=0.01)
+    assert found["no Python code"].bytes < 1_000_000
+    assert heap.is_whole
+
+
+def test_stacks_that_have_nothing_left_give_way(traced, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = traced(LIBRARY + "room_for(8000)\nfor number in range(50):\n    walk(8, number)\nlate()\n", **ALL)
+
+    heap = heap_of_founder(done)
+    found = by_function(heap)
+    assert found["late"].end_bytes == found["late"].peak_bytes == pytest.approx(5_000_000, rel=0.01)
+    leaves = 50 * 2**8
+    assert heap.rows[MORE_SITES].end_bytes == heap.rows[MORE_SITES].peak_bytes == 0
+    allocated_bytes = heap.rows[MORE_SITES].bytes + found["walk"].bytes
+    assert allocated_bytes >= leaves * sys.getsizeof(bytes(1000))
+    assert heap.rows[MORE_SITES].allocations + found["walk"].allocations >= leaves
+    _, out, told = shown(capsys, str(done.directory / done.experiment.name), "--limit", "100", "--sort", "allocated")
+    assert "more places than fit" in out
+    assert "all recorded)" not in told and "not all recorded by line; " in told and " in more places than fit" in told
+
+
+def test_what_is_in_use_and_has_no_room_is_a_row_of_its_own(traced, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = traced(LIBRARY + "room_for(8000)\nkept.append([walk(8, number) for number in range(50)])\nlate()\n", **ALL)
+
+    heap = heap_of_founder(done)
+    found, place = by_function(heap), str(done.directory / done.experiment.name)
+    more = heap.rows[MORE_SITES]
+    assert found["no Python code"].bytes < 1_000_000
+    walked_bytes = 50 * 2**8 * sys.getsizeof(bytes(1000))
+    assert more.end_bytes > walked_bytes / 2
+    assert heap.total.end_bytes > walked_bytes + 5_000_000
+    _, out, _ = shown(capsys, place, "--format", "json")
+    rows = {row["function"]: row for row in json.loads(out)}
+    assert rows["more places than fit"]["end_bytes"] == more.end_bytes
+    assert main(["report", place]) == 0
+    assert re.search(r"^ +[\d.]+ MiB  in more places than fit: ", capsys.readouterr().out, re.MULTILINE)
+    assert main(["display", place, "-heap"]) == 0
+    assert "more places than fit" in capsys.readouterr().out
+
+
+def test_an_older_experiment_that_was_full_does_not_say_that_no_python_code_allocated(traced, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = traced(PROGRAM, **ALL)
+    path = done.directory / done.experiment.name / "heap_sites"
+    head, of_stack = path.read_bytes()[:64], struct.pack("<7Q2I", 10, 10, 1, 1, 0, 0, 1, 1, 1)
+    without_stack = struct.pack("<7Q2I", 5_000_000, 0, 50, 0, 0, 0, 1, 0, 1)
+
+    path.write_bytes(head + without_stack + of_stack * (1 << 16))
+
+    _, out, told = shown(capsys, str(path.parent))
+    assert "more places than fit" in out and "no Python code" not in out
+    assert "not all recorded by line" in told
 
 
 # --- the command

@@ -232,7 +232,7 @@ def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, in
     # What it did after it had looked, to write its recording and to begin the next program, is more.
     assert until_fork[0] <= fork[0] < until_fork[0] + 50_000_000
     assert until_again[0] - until_fork[0] >= again[0] - 50_000_000 > 200_000_000
-    assert 7_000 < again[1] < until_again[1]
+    assert 7_000 < again[1] < until_again[1] + 1_000  # as it looked it had not begun to write its recording
     assert sum(counted[0] for counted in (fork, again, shell)) == pytest.approx(whole[0], abs=1_000_000)
     assert sum(counted[1] for counted in (fork, again, shell)) == whole[1]
     assert shell[0] > 10_000_000

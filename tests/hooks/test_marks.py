@@ -1,8 +1,13 @@
 """Transactions that a program marks itself: interpose.transaction, where something is recorded and where nothing is."""
 
+import sysconfig
+from collections import Counter
+
 import pytest
 
 from interpose.transactions import transaction as nothing
+
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 MARKS = """
     import asyncio, contextlib, inspect, os, pickle, sys, threading, time, traceback
@@ -340,19 +345,63 @@ def test_after_the_end_functions_are_what_they_were(recorded):
     assert len(done.events("interpose.transaction")) == 1
 
 
-def test_more_functions_than_there_are_stubs_for_are_left_alone(traced):
-    done = traced(MARKS + """
+MANY = MARKS + """
     functions = []
-    for number in range(600):
-        @transaction("many")
+    for number in range(6000):
+        @transaction(f"number {number}")
         def one(number=number):
             return number
         functions.append(one)
     print(sum(each() for each in functions))
+    del functions[::2]
+    for number in range(2000):
+        @transaction(f"later {number}")
+        def one(number=number):
+            return number
+        functions.append(one)
+    print(sum(each() for each in functions))
+"""
+
+
+@pytest.mark.skipif(FREE_THREADED, reason="stubs are not reused, as other threads may be on their way through them")
+def test_all_of_many_functions_are_marked(traced):
+    done = traced(MANY)
+
+    founder = done.experiment.founder
+    found = Counter(founder.string(each.detail) for each in done.events("interpose.transaction"))
+    assert (done.stdout, done.stderr) == (f"{sum(range(6000))}\n{sum(range(1, 6000, 2)) + sum(range(2000))}\n", "")
+    assert found == {
+        **{f"number {number}": 1 + number % 2 for number in range(6000)},
+        **{f"later {number}": 1 for number in range(2000)},
+    }
+
+
+@pytest.mark.skipif(FREE_THREADED, reason="stubs are not reused, as other threads may be on their way through them")
+def test_after_the_end_many_functions_are_what_they_were(recorded):
+    done = recorded("""
+    from interpose.instrumentation.system_library import marks
+    record(*marks.INTRINSICS)
+    import interpose
+    functions = []
+    for number in range(3000):
+        @interpose.transaction("one")
+        def one(number=number):
+            return number
+        functions.append(one)
+    print(sum(each() for each in functions), shims.end(), sum(each() for each in functions))
     """)
 
-    assert (done.stdout, done.stderr) == (f"{sum(range(600))}\n", "")
-    assert 150 < len(marked(done, "many")) <= 256
+    assert (done.stdout, done.stderr) == (f"{sum(range(3000))} 0 {sum(range(3000))}\n", "")
+    assert len(done.events("interpose.transaction")) == 3000
+
+
+@pytest.mark.skipif(not FREE_THREADED, reason="there is room for all")
+def test_functions_without_room_are_left_alone_and_that_is_said(traced):
+    done = traced(MANY)
+
+    assert done.stdout == f"{sum(range(6000))}\n{sum(range(1, 6000, 2)) + sum(range(2000))}\n"
+    missed = done.experiment.founder.log.missed("calls")
+    assert any("functions or more with @transaction: not marked" in why for why in missed)
 
 
 @pytest.mark.interpreter_lock

@@ -18,6 +18,7 @@ _CONDITIONAL = {
     if name == "FOR_ITER" or (name.startswith(("POP_JUMP_", "JUMP_IF_")) and number in dis.hasjrel)
 }
 _JUMPS = {dis.opmap[name] for name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")}
+_NO_INTERRUPT, _SEND = dis.opmap["JUMP_BACKWARD_NO_INTERRUPT"], dis.opmap["SEND"]
 _BACK = {number for name, number in dis.opmap.items() if "BACKWARD" in name}
 _RETURNS = {number for name, number in dis.opmap.items() if name in ("RETURN_VALUE", "RETURN_CONST")}
 _RAISES = {dis.opmap[name] for name in ("RERAISE", "RAISE_VARARGS")}
@@ -85,6 +86,8 @@ def _units(code: CodeType, found: Statements) -> list[_Unit | None]:
         target = None
         if opcode in _CONDITIONAL or opcode in _JUMPS:
             target = after - argument if opcode in _BACK else after + argument
+            if opcode == _NO_INTERRUPT and target in range(len(opcodes)) and opcodes[target] == _SEND:
+                target = None  # awaiting goes in a circle; what follows it comes next
         statement = _statement(found, line, column)
         units[number] = _Unit(opcode, statement, line or 0, -1 if column is None else column, after, target)
     return units

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.coverage.exclusion import DEFAULTS
-from interpose.analysis.coverage.gathering import Gathering, Made
+from interpose.analysis.coverage.gathering import MAIN, Gathering, Made
 from interpose.analysis.coverage.module import Module, Share, module_of, never_gone
 from interpose.analysis.coverage.parts import CoveragePart, File, Version, latest_files, merged, notes_on
 from interpose.analysis.coverage.paths import COMPILED, EXTENSIONS, SOURCES, Chosen, real_path
@@ -152,15 +152,16 @@ def _module(file: File, patterns: Sequence[re.Pattern[str]], with_branches: bool
 def _give_made(modules: list[Module], generated: Mapping[str, Made], chosen: Chosen) -> None:
     """Give each module the code that was generated for it. Code generated for others, the library's, has a row per
     file."""
-    by_name = {module.name: module for module in modules}
+    by_name = {module.name: module for module in modules if module.name != MAIN}
+    by_path = {module.path: module for module in modules}
     others: dict[str, set[str]] = defaultdict(set)
     for name, made in generated.items():
-        if module := by_name.get(name):
-            module.made = made
+        if module := by_path.get(name) or by_name.get(name):
+            module.made = Made(module.made.known | made.known, module.made.executed | made.executed)
         else:
             for file, *_ in made.known:
                 if chosen.has(file):
-                    others[file].add(name or "?")
+                    others[file].add(MAIN if os.path.isabs(name) else name or "?")
     for file, names in sorted(others.items()):
         told = f"{', '.join(sorted(names)[:_NAMES_SHOWN])}{' …' * (len(names) > _NAMES_SHOWN)}"
         modules.append(Module(file, "", None, f"code made at run time, without a source: of {told}"))

@@ -16,6 +16,9 @@ from interpose.experiments.model.sources import is_dynamic, path_of
 # Functions that libraries make from text, under the name of one of their files or of none.
 _MADE = re.compile(r"(?:^|\.)__create_fn__(?:\.|$)")
 
+MAIN = "__main__"
+_WHOLE = "<module>"  # the function that a module's code is
+
 
 @dataclass
 class Seen:
@@ -71,13 +74,15 @@ class Gathering:
         self.files: dict[str, tuple[Process, str, Seen]] = {}
         self.codes = 0
         self.from_lines = False
-        self.made: dict[str, Made] = {}
+        self.made: dict[str, Made] = {}  # by module; what `__main__` made by its file, if it has one
+        self._mains: dict[Process | None, str] = {}
         self._wants_context = wants_context
         self._wants_file = wants_file
 
     def add(self, process: Process) -> int:
         """Add what a process saw; gives for how many code objects it had no room."""
         covered = Covered(process)
+        self._mains[process] = _main_file(process, covered) or self._mains.get(process.parent, "")
         of_code = {id(code): self._seen_of(process, code) for code in covered.codes.values()}
         self.codes += len(covered.codes)
         for code, point, was_executed in covered.places():
@@ -86,7 +91,7 @@ class Gathering:
                 if point.line:
                     seen.add(code, point, was_executed)
             elif is_made(code):
-                self._add_made(code, point.line, was_executed)
+                self._add_made(process, code, point.line, was_executed)
         for code, jump in covered.jumps():
             seen = of_code[id(code)]
             if seen and not (jump.target is None and is_expression(code.function)):
@@ -133,12 +138,20 @@ class Gathering:
         seen.has_columns &= bool(code.record.has_columns)
         return seen
 
-    def _add_made(self, code: Code, line: int, was_executed: bool) -> None:
-        made = self.made.setdefault(code.module, Made())
+    def _add_made(self, process: Process, code: Code, line: int, was_executed: bool) -> None:
+        maker = self._mains[process] if code.module == MAIN else ""
+        made = self.made.setdefault(maker or code.module, Made())
         key = code.file, code.function, code.record.first_line, line
         made.known.add(key)
         if was_executed:
             made.executed.add(key)
+
+
+def _main_file(process: Process, covered: Covered) -> str:
+    """The source of the program that a process ran as its main module; empty if nothing of one ran."""
+    codes = [code for code in covered.codes.values() if code.module == MAIN and not is_dynamic(code.file)]
+    codes.sort(key=lambda code: code.function != _WHOLE)
+    return path_of(process, codes[0].file) if codes else ""
 
 
 def is_made(code: Code) -> bool:

@@ -39,6 +39,10 @@ def _heap_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> Iterat
         if figures.peak_bytes >= _LEAST_PART * most.total.peak_bytes:
             where = clean(f"allocated at {places.line(site)} {site.function}")
             yield f" {'':<10}{size(figures.peak_bytes):>9}  {where}"
+    more = most.without_line
+    if more:
+        left_out = f"in more places than fit: {size(more.bytes)} allocated there have no line"
+        yield f" {'':<10}{size(more.peak_bytes):>9}  {left_out}"
 
 
 def _resident_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> Iterator[str]:

@@ -80,8 +80,11 @@ def summary(heap: Heap) -> str:
     total, log = heap.total, heap.process.log
     after = duration(max(heap.peak_ns - log.start_ns, 0))
     every = size(heap.every_bytes)
-    how = f"one for each {every} recorded, so figures are estimates" if heap.every_bytes else "all recorded"
+    all_of_them = "all recorded" if heap.is_whole else "not all recorded by line"
+    how = f"one for each {every} recorded, so figures are estimates" if heap.every_bytes else all_of_them
     lost = f"; {count(heap.lost, 'sample')} lost: too many were live at once" if heap.lost else ""
+    more = heap.without_line
+    lost += f"; {size(more.bytes)} of {count(more.allocations, 'allocation')} in more places than fit" if more else ""
     return (
         f"process {log.pid}: {size(total.peak_bytes)} at its peak after {after}, "
         f"{size(total.end_bytes)} {when_last(heap)}, "
