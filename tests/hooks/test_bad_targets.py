@@ -1,6 +1,7 @@
 """What cannot be interposed is listed with a reason in words; the rest works, and the program is as it was."""
 
 import re
+import sys
 from html import unescape
 
 import pytest
@@ -392,6 +393,22 @@ MANY = """
 """
 
 
+@pytest.mark.skipif("t" in sys.abiflags, reason="a free-threaded interpreter keeps to the pool")
+def test_functions_beyond_the_pool_of_stubs_are_recorded_as_well(recorded):
+    done = recorded(MANY + """
+    assert shims.end() == 0
+    os.rename("test.1.er", "first.er")
+    begin()
+    print(call_all())
+    print(shims.end(), call_all())
+    """)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n0 True\n", "")
+    assert reasons(done) == {}
+    assert [len(done.events(f"each_{number}")) for number in range(300)] == [1] * 300
+
+
+@pytest.mark.skipif("t" not in sys.abiflags, reason="Python functions beyond the pool have stubs of their own")
 def test_a_pool_that_is_full_is_listed_and_the_rest_works(recorded):
     done = recorded(MANY + "    print(shims.end(), call_all())")
     listed = entries(done)
@@ -405,6 +422,7 @@ def test_a_pool_that_is_full_is_listed_and_the_rest_works(recorded):
     assert len(done.events("sleep")) == 1
 
 
+@pytest.mark.skipif("t" not in sys.abiflags, reason="Python functions beyond the pool have stubs of their own")
 def test_a_pool_that_was_full_has_room_after_the_end(recorded):
     done = recorded(MANY + """
     assert shims.end() == 0
