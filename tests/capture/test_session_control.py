@@ -355,6 +355,7 @@ def nothing_is_torn(experiment):
 
 @pytest.mark.long
 @pytest.mark.alone
+@pytest.mark.interpreter_lock  # without it, a thread may lose its processor between the look at the switch and the call
 def test_nothing_is_torn_or_lost_at_the_cuts_of_many_pauses_and_filters_at_full_speed(busy):
     founder, cuts = busy.founder, []
     switch = Switch(founder)
