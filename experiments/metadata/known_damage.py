@@ -15,7 +15,8 @@ def note_known(directory: str, damages: Damages) -> None:
     """Add what the file in the experiment's `directory` says to `damages`."""
     for line in read_lines(directory, DAMAGES, DAMAGES, damages):
         place, _, what = line.partition(": ")
-        damages.add(place, what[:_LONGEST] or "damaged")
+        if place.strip():
+            damages.add(place[:_LONGEST], what[:_LONGEST] or "damaged")
 
 
 def keep_known(directory: str, damages: Damages) -> None:

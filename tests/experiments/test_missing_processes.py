@@ -1,8 +1,11 @@
 """A process whose recording is gone is told by every command, and so is what an archive had lost."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
+from tracing import environment, write_program
 
 from interpose.experiments.model.experiment import Experiment
 
@@ -51,10 +54,54 @@ def test_a_process_without_its_log_is_told(forked, interpose):
     assert "test.1.er: damaged; read: 3 processes, " in done.stdout
 
 
-def test_one_that_was_killed_as_it_began_may_have_nothing(forked, interpose):
+def test_one_that_was_killed_when_it_had_begun_is_told_too(forked, interpose):
     shutil.rmtree(forked.directory / "test.1.er" / "_f2.er")
 
-    assert interpose("check", forked.path).returncode == 0
+    assert "test.1.er/_f2.er: is missing: process" in interpose("check", forked.path).stdout
+
+
+STOPPED = """
+import os, signal, time
+for _ in range(20):
+    if not (child := os.fork()):
+        os._exit(0)
+    os.kill(child, signal.SIGSTOP)
+    time.sleep(0.12)
+    os.kill(child, signal.SIGKILL)
+    os.wait()
+"""
+
+
+def test_one_that_was_stopped_as_it_began_and_killed_later_may_have_nothing(traced, interpose):
+    done = traced(STOPPED)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.experiment.processes) < 21
+    assert interpose("check", done.path).returncode == 0
+
+
+FORKS_ON = """
+import os, time
+print("forks", flush=True)
+until = time.monotonic() + 1.5
+while time.monotonic() < until:
+    if not os.fork():
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_a_program_that_forks_meanwhile_is_not_damaged(tmp_path, interpose):
+    program = write_program(tmp_path, FORKS_ON)
+    words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, program], **words) as running:
+        running.stdout.readline()
+        found = []
+        while running.poll() is None:
+            found.append(interpose("check", str(tmp_path / "test.1.er")))
+
+    assert len(found) > 1
+    assert [(each.returncode, each.stderr) for each in found] == [(0, "")] * len(found), found[0].stdout
 
 
 def test_what_an_archive_had_lost_is_told_of_its_copy_too(forked, interpose):

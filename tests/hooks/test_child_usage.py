@@ -238,6 +238,36 @@ def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, in
     assert shell[0] > 10_000_000
 
 
+NOT_PYTHON_BETWEEN = """
+    import os, sys, time
+    def work(seconds):
+        begin = time.process_time()
+        while time.process_time() < begin + seconds:
+            pass
+    if len(sys.argv) == 1:
+        if os.fork() == 0:
+            count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec "
+            os.execvp("sh", ["sh", "-c", f"{count} {sys.executable} {__file__} again"])
+        os.wait()
+    else:
+        begin = time.process_time()
+        work(0.2)
+        print(begin, time.process_time() - begin)
+"""
+
+
+def test_what_a_program_that_is_not_recorded_used_is_not_the_next_ones(tmp_path, interpose):
+    program = write_program(tmp_path, NOT_PYTHON_BETWEEN)
+    words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, program], **words)
+    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    before_s, worked_s = map(float, done.stdout.split())
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert before_s > 0.15  # of the shell, and the start of Python
+    assert worked_s <= told[-1]["cpu_ns"] / 1e9 < worked_s + before_s / 2
+
+
 IN_NAMESPACES = """
     import subprocess, sys
     def start(n):

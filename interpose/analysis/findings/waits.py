@@ -15,6 +15,7 @@ from interpose.analysis.recording.left_out import left_out
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
 GIL = "gil"
+NO_LOCK = "the interpreter has no lock"  # as cext/cpython/interpreter_lock.c says it
 # Other rules cover these: waits for locks, for users, and for work; and units of work are not waits.
 NOT_SLOW = frozenset(("sync", GIL, "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
@@ -150,8 +151,8 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:
-    """Whether waits for the interpreter lock of a process were recorded, so that all else was none."""
-    return any(each.kind == GIL and not each.why_not for each in account.process.intrinsics)
+    """Whether waits for the interpreter lock of a process were recorded, or it has none, so that all else was none."""
+    return any(each.kind == GIL and each.why_not in ("", NO_LOCK) for each in account.process.intrinsics)
 
 
 def _computing_threads(account: ProcessAccount) -> int:

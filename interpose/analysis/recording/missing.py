@@ -11,7 +11,8 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-_BEGINS_NS = 100_000_000  # one that a signal killed sooner may have had no time to write it
+# A child that a signal killed may have had no time for that, or was stopped. Beginning to record takes twice as many.
+_BEGUN_FAULTS = 100
 
 
 def note_missing(experiment: Experiment) -> None:
@@ -24,15 +25,15 @@ def note_missing(experiment: Experiment) -> None:
 
 def _note(experiment: Experiment, name: str, pid: int) -> None:
     place = f"{os.path.basename(experiment.founder_directory)}/{name}"
-    if os.path.isdir(os.path.join(experiment.founder_directory, name)):
-        experiment.damages.add(f"{place}/{names.LOG}", os.strerror(errno.ENOENT))
-    else:
+    directory = os.path.join(experiment.founder_directory, name)
+    if not os.path.lexists(directory):
         experiment.damages.add(place, f"is missing: process {pid} was recorded there")
+    elif not os.path.lexists(os.path.join(directory, names.LOG)):  # else it was made since we looked
+        experiment.damages.add(f"{place}/{names.LOG}", os.strerror(errno.ENOENT))
 
 
 def _was_recorded(child: Child, starter: Process) -> bool:
     if child.record.how != FORK or not child.has_ended or starter.unrecorded_children:
         return False
-    took_ns = child.record.end_ns - child.record.start_ns
-    had_time = child.signal is None or took_ns > _BEGINS_NS
-    return had_time and why_not(child, starter) == LEFT_NO_EXPERIMENT
+    has_begun = child.signal is None or child.record.minor_faults > _BEGUN_FAULTS
+    return has_begun and why_not(child, starter) == LEFT_NO_EXPERIMENT

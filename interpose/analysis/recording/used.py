@@ -48,7 +48,8 @@ def used_by(node: Node) -> Child | None:
     child = _of_number(node.process)
     if child is None:
         return None
-    until, before = _counts(node.process), node.process if is_later else _before(node.process)
+    until = _counts(node.process)
+    before = until if is_later else _before(node.process)
     if not is_later and node.process.became and until:
         return _part(child, until, before)
     return _part(child, child.record, before) if before else child
@@ -59,19 +60,22 @@ def _of_number(process: Process) -> Child | None:
     return first.started_as if first.started_as and first.started_as.is_measured else None
 
 
-def _before(process: Process) -> Process | None:
-    """The process that became this one by exec."""
-    return next((each for each in links(process) if each is not process), None)
+def _before(process: Process) -> Overview | None:
+    """What the process number had used before this program: until it began to be recorded, if programs that are not
+    recorded came between it and the recorded one that became this one by exec; None if nothing did."""
+    before = next((each for each in links(process) if each is not process), None)
+    if before and process.started_as and process.started_as.why and process.overview:
+        return process.overview[0]
+    return _counts(before) if before else None
 
 
 def _counts(process: Process) -> Overview | None:
     return process.overview[-1] if process.overview else None
 
 
-def _part(child: Child, until: ChildRecord | Overview, before: Process | None) -> Child:
-    """Of what `child` used in all, what it did after `before` ended and `until` this was counted."""
-    since = _counts(before) if before else None
-    parts = {name: max(getattr(until, name) - getattr(since, name, 0), 0) for name in _COUNTED}
+def _part(child: Child, until: ChildRecord | Overview, before: Overview | None) -> Child:
+    """Of what `child` used in all, what it did from `before` `until` this was counted."""
+    parts = {name: max(getattr(until, name) - getattr(before, name, 0), 0) for name in _COUNTED}
     if isinstance(until, Overview):
         parts["memory_kib"] = until.max_rss_bytes // KIB
     return Child(child.record._replace(**parts), child.command, child.why)
