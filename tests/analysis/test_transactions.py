@@ -1,5 +1,7 @@
 """Transactions: think time, response time, and what the response time was."""
 
+import csv
+import io
 import json
 import os
 import select
@@ -611,4 +613,5 @@ def test_a_killed_transaction_keeps_its_name_when_the_calls_are_consolidated(tra
     interpose("consolidate", done.path)
 
     assert ".OPEN stream,1," in before
+    assert {row["transaction"]: row["mean_ns"] for row in csv.DictReader(io.StringIO(before))}[".OPEN stream"] == ""
     assert interpose("transactions", "--format", "csv", done.path).stdout == before

@@ -86,7 +86,7 @@ def _sort_key(row: Transaction, sort: str) -> Any:
 
 
 def _mean_ns(row: Transaction) -> int | None:
-    return row.response_ns // row.sums.calls if row.sums.calls else None
+    return row.response_ns // row.sums.calls if row.is_named and row.sums.calls else None
 
 
 def _percentile_ns(row: Transaction, percent: int) -> int | None:
