@@ -412,6 +412,9 @@ HALF_ASKED = """
         assert s.recv(6) == b"answer"
         select.select([s], [], [])
         assert s.recv(6) == b"answer"
+    def accept():
+        client = socket.create_connection(listener.getsockname())
+        listener.accept()[0].close()
     server = start_server()
     listener = socket.create_server(("127.0.0.1", 0))
     select.select([listener], [], [], 0.01)
@@ -421,11 +424,12 @@ HALF_ASKED = """
 @pytest.mark.parametrize(
     ("asking", "kind"),
     [
-        ("ask_and_wait()", "idle"),
-        ("listener.close(); ask_and_wait()", "net"),
-        ("child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
+        ("accept(); ask_and_wait()", "idle"),
+        ("ask_and_wait()", "net"),
+        ("accept(); listener.close(); ask_and_wait()", "net"),
+        ("accept(); child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
     ],
-    ids=["of a server", "after it was one", "forked by one"],
+    ids=["of a server", "that nobody uses", "after it was one", "forked by one"],
 )
 def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind, with_other):
     done = with_other(ANSWERS, HALF_ASKED + f"    {asking}\n    server.kill()\n")
@@ -433,6 +437,43 @@ def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind,
 
     assert done.stderr == ""
     assert kinds(found) == [("select.select", kind)]
+
+
+KEPT = """
+    server = start_server()
+    def ask():
+        kept.sendall(b"one")
+        assert kept.recv(6) == b"answer"
+    def send_datagram():
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"request", listener.getsockname())
+    kept = socket.create_connection(("127.0.0.1", port))
+    ask()
+    listener = LISTENER
+    select.select([listener], [], [], 0.01)
+    USE
+    select.select([kept, listener], [], [], 0.15)
+    server.kill()
+"""
+STREAM = 'socket.create_server(("127.0.0.1", 0))'
+DATAGRAMS = 'socket.socket(socket.AF_INET, socket.SOCK_DGRAM); listener.bind(("127.0.0.1", 0))'
+
+
+@pytest.mark.parametrize(
+    ("listener", "use", "kind"),
+    [
+        (STREAM, "pass", "idle"),
+        (DATAGRAMS, "pass", "idle"),
+        (STREAM, "ask()", "net"),
+        (DATAGRAMS, "ask()", "net"),
+        (DATAGRAMS, "send_datagram(); listener.recvfrom(100); ask()", "idle"),
+    ],
+    ids=["used before", "used before datagrams", "used since", "used since, of datagrams", "after a datagram"],
+)
+def test_a_connection_used_before_listening_or_after_a_request_may_be_kept(listener, use, kind, with_other):
+    done = with_other(ANSWERS, KEPT.replace("LISTENER", listener).replace("USE", use))
+
+    assert done.stderr == ""
+    assert [each for each in kinds(waits(done)) if each[0] == "select.select"] == [("select.select", kind)]
 
 
 WORKER = """
