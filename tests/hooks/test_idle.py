@@ -476,6 +476,61 @@ def test_a_connection_used_before_listening_or_after_a_request_may_be_kept(liste
     assert [each for each in kinds(waits(done)) if each[0] == "select.select"] == [("select.select", kind)]
 
 
+ANSWERS_IN_PARTS = """
+    import socket
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(20)
+    print(listener.getsockname()[1], flush=True)
+    connection, _ = listener.accept()
+    connection.recv(1000)
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 6\\r\\n\\r\\nab")
+    for part in range(2):
+        let_wait(0.15)
+        connection.sendall(b"ab")
+    connection.recv(1000)
+"""
+READS_IN_PARTS = """
+    server = start_server()
+    async def by_aiohttp():
+        import aiohttp
+        async with aiohttp.ClientSession() as client:
+            async with client.get(f"http://127.0.0.1:{port}/") as answer:
+                yield [part async for part in answer.content.iter_any()]
+            yield
+    async def by_httpx():
+        import httpx
+        async with httpx.AsyncClient() as client:
+            async with client.stream("GET", f"http://127.0.0.1:{port}/") as answer:
+                yield [part async for part in answer.aiter_raw()]
+            yield
+    async def main():
+        serving = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*serving.sockets[0].getsockname())
+        await reader.read()
+        writer.close()
+        async for parts in PACKAGE():
+            if parts:
+                print(b"".join(parts))
+            else:
+                await asyncio.sleep(0.15)
+    asyncio.run(main())
+    server.kill()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+@pytest.mark.parametrize("package", ["aiohttp", "httpx"])
+def test_a_server_that_reads_an_answer_in_parts_is_not_idle_until_its_end(package, with_other):
+    pytest.importorskip(package)
+    done = with_other(ANSWERS_IN_PARTS, READS_IN_PARTS.replace("PACKAGE", f"by_{package}"))
+    polls = [kind for name, kind in kinds(waits(done)) if name == "select.epoll.poll"]
+
+    assert (done.stderr, done.stdout) == ("", "b'ababab'\n")
+    assert polls == ["net", "net", "idle"]
+    assert not done.events("aiohttp.StreamReader.wait") + done.events("httpcore.AsyncHTTP11Connection.receive")
+
+
 WORKER = """
 import socket
 
