@@ -58,13 +58,23 @@ static void await_begins(struct await *await, struct thread *thread, struct read
                             await->state ? PyBytes_AS_STRING(await->state) : NULL);
 }
 
+static void answer_begins(struct await *await, const struct thread *thread)
+{
+    if (await->answer_by)
+        return;
+    await->thread = thread->number;
+    await_answer(await, KIND_net);
+}
+
 void step_begin(struct step *step, PyObject *awaited)
 {
     struct await *await = await_find(awaited);
     PyThreadState *state = await ? recorded_state() : NULL;
     struct thread *thread = state && !recorder_paused() ? recording() : NULL;
     step->thread = NULL;
-    if (!thread || thread->quiet || thread->record->fields.depth >= OPEN_CALLS)
+    if (thread && await->slot->effect == EFFECT_answer)
+        answer_begins(await, thread);
+    if (!thread || thread->quiet || await->slot->effect == EFFECT_answer || thread->record->fields.depth >= OPEN_CALLS)
         return;
     if (UNLIKELY(thread->marked))
         marks_settle(thread);

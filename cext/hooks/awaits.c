@@ -51,8 +51,20 @@ static bool is_left_out_as_await(const struct span *span)
     return true;
 }
 
+/* It is not recorded; its steps only tell that an answer is awaited. */
+static bool becomes_answer(const struct call *call, PyObject *result, struct sort *sort)
+{
+    struct await like = {.slot = call->slot};
+    if (IS_FREE_THREADED || !coroutines.plain || sort != &coroutines || !coroutine_has_not_begun(result))
+        return false;
+    await_becomes(result, &like, sort);
+    return true;
+}
+
 bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
 {
+    if (call->slot->effect == EFFECT_answer)
+        return becomes_answer(call, result, sort);
     struct span *span = &call->span;
     struct await like = {.slot = call->slot,
                          .owner = call->owner,

@@ -48,6 +48,7 @@ static void connects(const struct call *call)
     struct descriptor now = descriptor_now(known);
     now.role = ROLE_CLIENT;
     now.last = LAST_NOTHING;
+    now.used_as = __atomic_load_n(&service, __ATOMIC_RELAXED);
     if (call->span.detail)
         now.name = call->span.detail;
     descriptor_put(known, &now);

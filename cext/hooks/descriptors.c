@@ -24,6 +24,7 @@ int descriptors_end;
 int watched_end;
 bool networks_known;
 int listener = NO_LISTENER;
+uint8_t service;
 
 static uint32_t intern_address(const struct sockaddr_storage *address, socklen_t bytes)
 {
@@ -181,6 +182,12 @@ struct descriptor descriptor_look(int number)
     return found;
 }
 
+static void serve_nobody(void)
+{
+    __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);
+    __atomic_store_n(&service, SERVICE_NONE, __ATOMIC_RELAXED);
+}
+
 void forget_descriptors(void)
 {
     int end = __atomic_exchange_n(&descriptors_end, 0, __ATOMIC_RELAXED);
@@ -188,7 +195,7 @@ void forget_descriptors(void)
         descriptor_forget(number);
     __atomic_store_n(&watched_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&networks_known, false, __ATOMIC_RELAXED);
-    __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);
+    serve_nobody();
 }
 
 void descriptor_forget(int number)
@@ -218,7 +225,7 @@ enum { INHERITED_AT_MOST = 256 }; /* of a process with very many, the pipes are 
 void descriptors_inherited(void)
 {
     struct thread *thread = current_thread;
-    __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);
+    serve_nobody();
     if (!recorder_is_on() || !thread)
         return;
     struct reading begin = own_begin(thread);
@@ -303,6 +310,7 @@ uint32_t descriptor_connects(int number, const struct sockaddr_storage *address,
         return 0;
     now.name = intern_address(address, bytes);
     now.role = ROLE_CLIENT;
+    now.used_as = __atomic_load_n(&service, __ATOMIC_RELAXED);
     if (now.name)
         descriptor_put(known, &now);
     return now.name;

@@ -21,6 +21,9 @@ enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
 enum { WATCHERS = 2 };
 
+/* What the process has been up to now: one that never waited for a listener, one that did, or one that also got a request. */
+enum service { SERVICE_NONE, SERVICE_OFFERED, SERVICE_USED };
+
 #define OTHER_END_ELSEWHERE UINT32_MAX /* only in other processes */
 
 struct descriptor {
@@ -31,6 +34,7 @@ struct descriptor {
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
     uint32_t other_end;          /* of a pipe that was made here: the number of its other end, plus one, or elsewhere */
+    uint8_t used_as;             /* of a client: enum service of the process when it was used last */
 };
 
 typedef uint64_t __attribute__((may_alias)) descriptor_word;
@@ -42,6 +46,7 @@ extern bool networks_known; /* any of them is a socket */
 
 #define NO_LISTENER (-1)
 extern int listener; /* the last one that this process waited for; not one that only its parent waited for */
+extern uint8_t service; /* enum service; not what only its parent was */
 
 uint32_t intern_literal(const char *text);
 
@@ -67,6 +72,7 @@ static inline struct descriptor descriptor_now(const struct descriptor *known)
         now.watchers[watcher] = __atomic_load_n(&known->watchers[watcher], __ATOMIC_RELAXED);
     now.answers = __atomic_load_n(&known->answers, __ATOMIC_RELAXED);
     now.other_end = __atomic_load_n(&known->other_end, __ATOMIC_RELAXED);
+    now.used_as = __atomic_load_n(&known->used_as, __ATOMIC_RELAXED);
     return now;
 }
 
@@ -76,6 +82,7 @@ static inline void descriptor_put(struct descriptor *place, const struct descrip
         __atomic_store_n(&place->watchers[watcher], known->watchers[watcher], __ATOMIC_RELAXED);
     __atomic_store_n(&place->answers, known->answers, __ATOMIC_RELAXED);
     __atomic_store_n(&place->other_end, known->other_end, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->used_as, known->used_as, __ATOMIC_RELAXED);
     __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
 }
 

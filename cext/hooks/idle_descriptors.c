@@ -9,33 +9,56 @@
 
 uint32_t answers;
 
+static bool is_connected(int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    return getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
+}
+
+static bool takes_datagrams(int number)
+{
+    int sort = 0;
+    socklen_t bytes = sizeof sort;
+    return getsockopt(number, SOL_SOCKET, SO_TYPE, &sort, &bytes) == 0 && sort == SOCK_DGRAM && !is_connected(number);
+}
+
 static bool is_listener(int number)
 {
     int listens = 0;
     socklen_t bytes = sizeof listens;
-    return getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens;
+    bool is_socket = getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0;
+    return is_socket && (listens || takes_datagrams(number));
+}
+
+static enum service service_now(void)
+{
+    return (enum service)__atomic_load_n(&service, __ATOMIC_RELAXED);
+}
+
+static void service_is(enum service reached)
+{
+    if (service_now() < reached)
+        __atomic_store_n(&service, (uint8_t)reached, __ATOMIC_RELAXED);
 }
 
 void serves_by(int number)
 {
     const struct descriptor *known = descriptor_known(number);
     bool may_listen = known && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_LISTENER;
-    if (may_listen && __atomic_load_n(&listener, __ATOMIC_RELAXED) != number && is_listener(number))
-        __atomic_store_n(&listener, number, __ATOMIC_RELAXED);
+    if (!may_listen || __atomic_load_n(&listener, __ATOMIC_RELAXED) == number || !is_listener(number))
+        return;
+    __atomic_store_n(&listener, number, __ATOMIC_RELAXED);
+    service_is(SERVICE_OFFERED);
 }
 
-/* The kernel is asked, because loops in C close their descriptors unseen. */
-static bool serves(void)
+/* The kernel is asked, because loops in C close their descriptors unseen. A program whose listener nobody uses is a client. What it
+   used before it had the listener was part of its start. */
+static bool serves(struct descriptor client)
 {
     int number = __atomic_load_n(&listener, __ATOMIC_RELAXED);
-    return number != NO_LISTENER && is_listener(number);
-}
-
-static bool is_connected(int number)
-{
-    struct sockaddr_storage address;
-    socklen_t bytes = sizeof address;
-    return getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
+    bool may_serve = service_now() == SERVICE_USED || client.used_as == SERVICE_NONE;
+    return may_serve && number != NO_LISTENER && is_listener(number);
 }
 
 /* No answer is due to a server that has sent nothing since it last received something. Where nothing is served, a client that has
@@ -46,7 +69,7 @@ static bool is_client_idle(int number, struct descriptor known)
         return false;
     if (known.last == LAST_RECEIVED && known.answers != __atomic_load_n(&answers, __ATOMIC_RELAXED))
         return true;
-    return serves() && (known.last == LAST_RECEIVED || is_connected(number));
+    return serves(known) && (known.last == LAST_RECEIVED || is_connected(number));
 }
 
 bool is_idle(int number, struct descriptor known)
@@ -80,8 +103,12 @@ uint32_t watcher_of_thread(uint32_t number)
 void descriptor_has_role(int number, enum role role)
 {
     struct descriptor *known = descriptor_known(number);
-    if (known)
-        __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
+    if (role == ROLE_CONNECTION)
+        service_is(SERVICE_USED);
+    if (!known)
+        return;
+    __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
+    __atomic_store_n(&known->used_as, (uint8_t)service_now(), __ATOMIC_RELAXED);
 }
 
 static bool is_known_already(int number)
@@ -94,11 +121,16 @@ void descriptor_moved(int number, enum last last, bool is_known)
     struct descriptor *known = !is_known || is_known_already(number) ? descriptor_known(number) : NULL;
     if (!known)
         return;
-    bool is_work = last == LAST_RECEIVED && __atomic_load_n(&known->last, __ATOMIC_RELAXED) == LAST_FOR_WORK;
+    enum role role = (enum role)__atomic_load_n(&known->role, __ATOMIC_RELAXED);
+    enum last before = (enum last)__atomic_load_n(&known->last, __ATOMIC_RELAXED);
+    bool is_work = last == LAST_RECEIVED && before == LAST_FOR_WORK;
+    if (role == ROLE_LISTENER && last == LAST_RECEIVED && before != LAST_SENT) /* a datagram that nobody had asked for */
+        service_is(SERVICE_USED);
     if (!is_work) /* what was asked for has come, and nobody waits for an answer until something else is sent */
         __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
     __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
-    if (last == LAST_SENT && __atomic_load_n(&known->role, __ATOMIC_RELAXED) == ROLE_CONNECTION)
+    __atomic_store_n(&known->used_as, (uint8_t)service_now(), __ATOMIC_RELAXED);
+    if (last == LAST_SENT && role == ROLE_CONNECTION)
         __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
 }
 

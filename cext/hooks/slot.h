@@ -93,6 +93,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(route,    "by its end it is known what the request is that is served around it; itself it is no call") \
     X(span,     "another tracer's span may be active from its end on; itself it is no call") \
     X(carry,    "what it makes, or is given, carries the transaction in progress to other threads; itself it is no call") \
+    X(answer,   "what it makes is awaited, and so is another's answer meanwhile; itself it is no call") \
     X(continue, "it runs a function, which may continue a transaction of another thread")
 
 /* How a call that starts a program passes an environment on, to which what a descendant needs is added. */

@@ -411,6 +411,9 @@ HALF_ASKED = """
         assert s.recv(6) == b"answer"
         select.select([s], [], [])
         assert s.recv(6) == b"answer"
+    def accept():
+        client = socket.create_connection(listener.getsockname())
+        listener.accept()[0].close()
     server = start_server()
     listener = socket.create_server(("127.0.0.1", 0))
     select.select([listener], [], [], 0.01)
@@ -420,11 +423,12 @@ HALF_ASKED = """
 @pytest.mark.parametrize(
     ("asking", "kind"),
     [
-        ("ask_and_wait()", "idle"),
-        ("listener.close(); ask_and_wait()", "net"),
-        ("child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
+        ("accept(); ask_and_wait()", "idle"),
+        ("ask_and_wait()", "net"),
+        ("accept(); listener.close(); ask_and_wait()", "net"),
+        ("accept(); child = os.fork(); (os.waitpid(child, 0) if child else (ask_and_wait(), os._exit(0)))", "net"),
     ],
-    ids=["of a server", "after it was one", "forked by one"],
+    ids=["of a server", "that nobody uses", "after it was one", "forked by one"],
 )
 def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind, with_other):
     done = with_other(ANSWERS, HALF_ASKED + f"    {asking}\n    server.kill()\n")
@@ -432,6 +436,98 @@ def test_an_answer_that_has_begun_may_be_complete_only_in_a_server(asking, kind,
 
     assert done.stderr == ""
     assert kinds(found) == [("select.select", kind)]
+
+
+KEPT = """
+    server = start_server()
+    def ask():
+        kept.sendall(b"one")
+        assert kept.recv(6) == b"answer"
+    def send_datagram():
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"request", listener.getsockname())
+    kept = socket.create_connection(("127.0.0.1", port))
+    ask()
+    listener = LISTENER
+    select.select([listener], [], [], 0.01)
+    USE
+    select.select([kept, listener], [], [], 0.15)
+    server.kill()
+"""
+STREAM = 'socket.create_server(("127.0.0.1", 0))'
+DATAGRAMS = 'socket.socket(socket.AF_INET, socket.SOCK_DGRAM); listener.bind(("127.0.0.1", 0))'
+
+
+@pytest.mark.parametrize(
+    ("listener", "use", "kind"),
+    [
+        (STREAM, "pass", "idle"),
+        (DATAGRAMS, "pass", "idle"),
+        (STREAM, "ask()", "net"),
+        (DATAGRAMS, "ask()", "net"),
+        (DATAGRAMS, "send_datagram(); listener.recvfrom(100); ask()", "idle"),
+    ],
+    ids=["used before", "used before datagrams", "used since", "used since, of datagrams", "after a datagram"],
+)
+def test_a_connection_used_before_listening_or_after_a_request_may_be_kept(listener, use, kind, with_other):
+    done = with_other(ANSWERS, KEPT.replace("LISTENER", listener).replace("USE", use))
+
+    assert done.stderr == ""
+    assert [each for each in kinds(waits(done)) if each[0] == "select.select"] == [("select.select", kind)]
+
+
+ANSWERS_IN_PARTS = """
+    import socket
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.settimeout(20)
+    print(listener.getsockname()[1], flush=True)
+    connection, _ = listener.accept()
+    connection.recv(1000)
+    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 6\\r\\n\\r\\nab")
+    for part in range(2):
+        let_wait(0.15)
+        connection.sendall(b"ab")
+    connection.recv(1000)
+"""
+READS_IN_PARTS = """
+    server = start_server()
+    async def by_aiohttp():
+        import aiohttp
+        async with aiohttp.ClientSession() as client:
+            async with client.get(f"http://127.0.0.1:{port}/") as answer:
+                yield [part async for part in answer.content.iter_any()]
+            yield
+    async def by_httpx():
+        import httpx
+        async with httpx.AsyncClient() as client:
+            async with client.stream("GET", f"http://127.0.0.1:{port}/") as answer:
+                yield [part async for part in answer.aiter_raw()]
+            yield
+    async def main():
+        serving = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*serving.sockets[0].getsockname())
+        await reader.read()
+        writer.close()
+        async for parts in PACKAGE():
+            if parts:
+                print(b"".join(parts))
+            else:
+                await asyncio.sleep(0.15)
+    asyncio.run(main())
+    server.kill()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+@pytest.mark.parametrize("package", ["aiohttp", "httpx"])
+def test_a_server_that_reads_an_answer_in_parts_is_not_idle_until_its_end(package, with_other):
+    pytest.importorskip(package)
+    done = with_other(ANSWERS_IN_PARTS, READS_IN_PARTS.replace("PACKAGE", f"by_{package}"))
+    polls = [kind for name, kind in kinds(waits(done)) if name == "select.epoll.poll"]
+
+    assert (done.stderr, done.stdout) == ("", "b'ababab'\n")
+    assert polls == ["net", "net", "idle"]
+    assert not done.events("aiohttp.StreamReader.wait") + done.events("httpcore.AsyncHTTP11Connection.receive")
 
 
 WORKER = """

@@ -110,6 +110,12 @@ while True:
     threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
 '''
 
+VISIT = '''
+import socket, sys, time
+visit = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+time.sleep(0.5)
+'''
+
 async def asks():
     above.write(b"x\\n")
     await answers.readline()
@@ -126,6 +132,7 @@ async def timed(work):
     worked_ns += time.monotonic_ns() - begun_ns
 
 async def serve(reader, writer):
+    visited.set()
     while line := await reader.readline():
         if sys.argv[2] != "beats":
             await timed(asks() if sys.argv[2] == "asks" else asyncio.sleep(0.05))
@@ -134,17 +141,18 @@ async def serve(reader, writer):
     gone.set()
 
 async def main():
-    global answers, above, gone, worked_ns
-    worked_ns, gone = 0, asyncio.Event()
+    global answers, above, gone, visited, worked_ns
+    worked_ns, gone, visited = 0, asyncio.Event(), asyncio.Event()
     upstream = subprocess.Popen([sys.executable, "-S", "-c", UPSTREAM], stdout=subprocess.PIPE)
     port = int(upstream.stdout.readline())
     answers, above = await asyncio.open_connection("127.0.0.1", port)
     unused = await asyncio.open_connection("127.0.0.1", port)
     await timed(asks())
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    beating = asyncio.create_task(beats()) if sys.argv[2] == "beats" else None
     port = server.sockets[0].getsockname()[1]
-    client = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(0.5)\\n" + CLIENT, str(port)])
+    client = subprocess.Popen([sys.executable, "-S", "-c", VISIT + CLIENT, str(port)])
+    await visited.wait()
+    beating = asyncio.create_task(beats()) if sys.argv[2] == "beats" else None
     await gone.wait()
     print(worked_ns)
     client.wait()
@@ -165,6 +173,49 @@ def test_a_server_waits_for_an_answer_of_others_only_where_one_is_due(traced, lo
 
     assert 0.5 * worked_ns < waited_ns["net"] < 1.1 * worked_ns
     assert waited_ns["idle"] > (1_000_000_000 - worked_ns if work == "beats" else 900_000_000)
+
+
+# A client, with a listener that nobody uses, whose answer comes in two parts.
+READS_PARTS = """
+UPSTREAM = '''
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+while connection.recv(9):
+    connection.sendall(b"one\\\\n")
+    time.sleep(0.3)
+    connection.sendall(b"two\\\\n")
+'''
+
+async def main():
+    unused = await asyncio.start_server(lambda *streams: None, "127.0.0.1", 0)
+    await asyncio.sleep(0.01)
+    upstream = subprocess.Popen([sys.executable, "-S", "-c", UPSTREAM], stdout=subprocess.PIPE)
+    answers, above = await asyncio.open_connection("127.0.0.1", int(upstream.stdout.readline()))
+    waited_ns = 0
+    for _ in range(2):
+        above.write(b"x\\n")
+        await answers.readline()
+        begun_ns = time.monotonic_ns()
+        await answers.readline()
+        waited_ns += time.monotonic_ns() - begun_ns
+    print(waited_ns)
+    upstream.kill()
+run(main())
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_client_with_a_listener_that_nobody_uses_waits_for_the_rest_of_an_answer(traced, loop):  # noqa: F811
+    need(*([loop] if loop != "asyncio" else []))
+    done = traced(RUN + READS_PARTS, loop, INTERPOSE_FOLLOW="off")
+    waited_ns = int(done.stdout)
+    polls = [each for each in Survey(Analysis(done.experiment)).calls if each.intrinsic == POLLS[loop]]
+
+    assert sum(each.wall_ns for each in polls if each.kind == "net") > 0.5 * waited_ns
+    assert sum(each.wall_ns for each in polls if each.kind == "idle") < 0.25 * waited_ns
 
 
 AWAITS_CHILD = """

@@ -17,7 +17,7 @@ PACKAGES = {
     **dict.fromkeys(("MySQLdb", "pymysql"), "mysql"),
     "redis": "redis",
     "confluent_kafka": "kafka",
-    **dict.fromkeys(("requests", "urllib3", "httpx"), "http"),
+    **dict.fromkeys(("requests", "urllib3", "httpcore", "httpx"), "http"),
     "aiohttp": "http web",
     **dict.fromkeys(("django", "fastapi", "flask", "gunicorn", "starlette", "uvicorn", "waitress"), "web"),
     **dict.fromkeys(("billiard", "celery", "dramatiq", "kombu", "rq"), "tasks"),
