@@ -139,5 +139,5 @@ cdef bint mark_function(object function, str name) except False:
     installed.slot.keyword = kept_for_ever(name)
     slot_is_fit(installed.slot)
     installed.put_in_function(function)
-    _installed.append(installed)
+    _installed[installed] = True
     return True

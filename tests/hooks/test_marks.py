@@ -417,6 +417,30 @@ def test_functions_that_are_made_anew_all_the_time_are_all_marked(traced):
     assert len(marked(done, "anew")) == 2000
 
 
+@pytest.mark.alone
+@pytest.mark.skipif(FREE_THREADED, reason="there are never that many")
+def test_functions_that_go_cost_the_same_however_many_stay(traced):
+    done = traced(MARKS + """
+    def made(number):
+        @transaction("made")
+        def one():
+            return number
+        return one
+    def cpu_ns_of_many():
+        begun_ns = time.process_time_ns()
+        for number in range(20_000):
+            made(number)
+        return time.process_time_ns() - begun_ns
+    kept = [made(number) for number in range(2_000)]
+    print(min(cpu_ns_of_many() for _ in range(3)))
+    kept += [made(number) for number in range(18_000)]
+    print(min(cpu_ns_of_many() for _ in range(3)))
+    """)
+
+    with_few_ns, with_many_ns = map(int, done.stdout.split())
+    assert with_many_ns < 8 * with_few_ns  # ten times as many stay: a search among them would make it that
+
+
 def test_the_package_imports_nothing_for_it(traced):
     done = traced(
         """
