@@ -58,23 +58,8 @@ cdef class transaction:
         try:
             mark_function(inner, self.name)
         except Exception as error:
-            note_not_marked(self.name, error)  # it remains the function itself
+            unmarked_add(for_log(str(error), NOTE_LETTERS).encode("utf-8", "replace"))  # it remains the function itself
         return function
-
-
-cdef long _not_marked = 0  # functions, in this process
-cdef long _tell_from = 1
-
-
-cdef bint note_not_marked(str name, object error) except False:
-    """Have the log say how many functions are not recorded as transactions: of the first one, and at each tenfold."""
-    global _not_marked, _tell_from
-    _not_marked += 1
-    if _not_marked == _tell_from:
-        _tell_from *= 10
-        which = f"@transaction({name!r})" if _not_marked == 1 else f"{_not_marked} functions or more with @transaction"
-        note(f"{which}: not marked, {error}")
-    return True
 
 
 cdef bint see_steps_of(object coroutine) except False:
@@ -139,5 +124,5 @@ cdef bint mark_function(object function, str name) except False:
     installed.slot.keyword = kept_for_ever(name)
     slot_is_fit(installed.slot)
     installed.put_in_function(function)
-    _installed.append(installed)
+    _installed[installed] = True
     return True

@@ -78,7 +78,7 @@ cdef const char *put_in_place(object module, Declared intrinsic) except NULL:
         _wrappers.wrap(intrinsic)
         return b"wrapt"
     installed = put_known(module, intrinsic)
-    _installed.append(installed)
+    _installed[installed] = True
     return installed.by()
 
 

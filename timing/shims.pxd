@@ -129,6 +129,9 @@ cdef extern from "Python.h":
     struct thread_state "_ts":
         pass
 
+cdef extern from "hooks/unmarked.h":
+    void unmarked_add(const char *)
+
 cdef extern from "hooks/stubs.h":
     enum:
         KIND_COUNT

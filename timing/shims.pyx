@@ -24,7 +24,7 @@ cdef dict _mapped = {}     # number of an intrinsic that is in the map: why it i
 cdef dict _modules = {}    # sys.modules
 cdef uint32_t _modules_seen = 0  # how many there were at the last look
 cdef dict _locks_seen = {}  # types of locks with a visible state
-cdef list _installed = []
+cdef dict _installed = {}  # their set, in order: any number of them may go at once
 cdef list _hooks = []
 cdef object _wrappers = None  # what interposes instead of shims in place
 cdef dict _kept = {}       # types with a known address, by their modules' names
@@ -194,7 +194,7 @@ def interpose(intrinsics, modules, wrappers=None, catch_all=None, packages=None)
     put_hook(modules["posix"], "_exit", <void *>see_exit, SIGNATURE_fast_keywords)
     if "_thread" in modules:
         put_hook(modules["_thread"], "get_ident", <void *>see_thread, SIGNATURE_pair)
-    rehash(_installed + _hooks)
+    rehash(list(_installed) + _hooks)
     own_end(recording(), _starting)
 
 
@@ -251,7 +251,7 @@ cdef Py_ssize_t end_all(bint detached) except -1:
     else:
         recorder_end(-1)
     greenlets_end()
-    installed = _installed + _hooks
+    installed = list(_installed) + _hooks
     left = [each for each in installed if not each.restore()]
     rehash(installed)
     left += [None] * (_wrappers.restore() if _wrappers is not None else 0)

@@ -44,9 +44,9 @@ cdef slot *empty_slot(slot *slot, void *body) noexcept:
 cdef bint free_dead_slots() except False:
     """Free slots in the pools whose functions are gone."""
     cdef Installed installed
-    for installed in [each for each in _installed if (<Installed>each).is_dead()]:
-        installed.restore()
-        _installed.remove(installed)
+    for installed in list(_installed):
+        if installed.is_dead() and _installed.pop(installed, False):
+            installed.restore()
     return True
 
 

@@ -172,7 +172,7 @@ def bound_before():
     it, its name there, its name where it comes from)."""
     cdef Wrapped wrapped
     cdef dict found = {}
-    for each in _installed:
+    for each in list(_installed):
         if type(each) is Wrapped:
             wrapped = each
             owner = wrapped.owner()

@@ -5,7 +5,7 @@
 #include "core/threads.h"
 
 /* What has something to do before a recording ends. */
-enum end_step { END_LINES, END_HEAP, END_STEPS };
+enum end_step { END_LINES, END_HEAP, END_MARKS, END_STEPS };
 
 /* What the shims look at; the rest of the recorder's state is in the file that it belongs to.
 

@@ -54,9 +54,9 @@ static __attribute__((noinline)) void sample(void *address, size_t bytes, int do
 }
 
 /* What the interpreter frees as it is taken down was live at the end of the program. */
-static __attribute__((noinline)) struct heap_sample take(void *address)
+static __attribute__((noinline)) struct heap_freed take(void *address)
 {
-    return interpreter_ends() ? (struct heap_sample){0} : heap_take((uintptr_t)address);
+    return interpreter_ends() ? (struct heap_freed){0} : heap_take((uintptr_t)address);
 }
 
 static inline void *look_at(void *address, size_t bytes, int domain)
@@ -84,12 +84,12 @@ static inline void *allocate_zeros(void *context, size_t count, size_t each, int
 
 static inline void *reallocate(void *context, void *old, size_t bytes, int domain)
 {
-    struct heap_sample gone = {0};
+    struct heap_freed gone = {0};
     if (heap_may_have(old))
         gone = take(old);
     asking++;
     void *address = before[domain].realloc(context, old, bytes);
-    if (UNLIKELY(!address && gone.address))
+    if (UNLIKELY(!address && gone.sample.address))
         heap_put_back(&gone);
     return look_at(address, bytes, domain);
 }

@@ -176,28 +176,35 @@ void heap_add(uintptr_t address, struct heap_weight weight, uint32_t stack)
     errno = saved;
 }
 
-struct heap_sample heap_take(uintptr_t address)
+struct heap_freed heap_take(uintptr_t address)
 {
     int saved = errno;
-    struct heap_sample sample = {0};
+    struct heap_freed freed = {0};
     if (begin_change(false)) {
         struct heap_sample *there = heap_live_find(address);
         if (there->address) {
-            sample = *there;
+            freed = (struct heap_freed){*there, there->site->stack};
             forget(there);
         }
         exclusive_end();
     }
     errno = saved;
-    return sample;
+    return freed;
 }
 
-void heap_put_back(const struct heap_sample *sample)
+/* Its stack's record may have given way meanwhile, and be another one's. */
+static struct heap_site *site_again(const struct heap_freed *freed)
+{
+    struct heap_site *site = freed->sample.site;
+    return site->used && site->stack == freed->stack ? site : heap_site_more();
+}
+
+void heap_put_back(const struct heap_freed *freed)
 {
     int saved = errno;
     if (begin_change(false)) {
-        struct heap_sample again = *sample;
-        again.site = sample->site->used ? sample->site : heap_site_more();
+        struct heap_sample again = freed->sample;
+        again.site = site_again(freed);
         count_allocated(again.site, again.weight);
         count_not_freed(again.site, again.weight);
         heap_live_keep(&again);

@@ -31,11 +31,16 @@ struct heap_weight {
     uint32_t allocations; /* 0: it is not to be sampled */
 };
 
-/* A sample that was freed. */
 struct heap_sample {
-    uintptr_t address; /* 0: it was none */
+    uintptr_t address; /* 0: it is none */
     struct heap_weight weight;
     struct heap_site *site;
+};
+
+/* A sample that was freed. */
+struct heap_freed {
+    struct heap_sample sample;
+    uint32_t stack; /* its site's: the record may be that of another stack soon */
 };
 
 /* Sample from now on, in files of the recording's. 0 or the error's number. */
@@ -48,10 +53,10 @@ VISIBLE struct heap_weight heap_draw(size_t bytes);
 VISIBLE void heap_add(uintptr_t address, struct heap_weight weight, uint32_t stack);
 
 /* The memory at `address` is being freed. */
-VISIBLE struct heap_sample heap_take(uintptr_t address);
+VISIBLE struct heap_freed heap_take(uintptr_t address);
 
 /* It was not freed. */
-VISIBLE void heap_put_back(const struct heap_sample *sample);
+VISIBLE void heap_put_back(const struct heap_freed *freed);
 
 static inline uint8_t *heap_filter_of(uintptr_t address)
 {

@@ -136,7 +136,7 @@ static bool has_room_for_spare(void)
     if (sites.spare && sites.spare_room >= sites.count + sites.spare_count)
         return true;
     give_back(sites.spare, sites.spare_room * sizeof *sites.spare);
-    sites.spare_count = 0; /* mostly there is none left */
+    sites.spare_count = 0; /* there was none left, or no record would have been added */
     sites.spare_room = sites.count;
     sites.spare = heap_memory(sites.spare_room * sizeof *sites.spare);
     return sites.spare;

@@ -31,9 +31,9 @@ class LogEvent:
     """An event of the run itself: `exit` with `status` or `signal`; `stopped` with `why`; `level` if calls of the
     intrinsic with that number were throttled to a `level`, because they took a `share` of the CPU time. `sample`,
     `filter` and `warning` have a `text`: the label, the filter from then on, what could not be done. `missed` says
-    `what` was not recorded (calls, lines, coverage), and `why`; `within` that the process was started in a transaction
-    that sampling `kept` or `passed over`, as `text` says; `unrecorded` that its child `pid` was not recorded, and
-    `why`."""
+    `what` was not recorded (calls, lines, coverage, transactions), and `why`; of transactions it has a `count`, of
+    functions. `within` says that the process was started in a transaction that sampling `kept` or `passed over`, as
+    `text` says; `unrecorded` that its child `pid` was not recorded, and `why`."""
 
     kind: str
     time_ns: int
@@ -46,6 +46,7 @@ class LogEvent:
     text: str = ""
     what: str = ""
     pid: int | None = None
+    count: int | None = None
 
 
 @dataclass
@@ -106,6 +107,15 @@ class Log:
     def missed(self, what: str) -> list[str]:
         """Why some of `what` (calls, lines, coverage, profile) was not recorded."""
         return [event.why for event in self.events if event.kind == "missed" and event.what == what]
+
+    @property
+    def unmarked(self) -> dict[str, int]:
+        """How many functions with @transaction are not marked, by the reason."""
+        found: dict[str, int] = {}
+        for event in self.events:
+            if event.kind == "missed" and event.what == "transactions":
+                found[event.why] = found.get(event.why, 0) + (event.count or 0)
+        return found
 
     def why_unrecorded(self, pid: int, since_ns: int) -> str:
         """Why the child with this number, started then, was not recorded, as it said itself; empty if it did not."""
@@ -334,6 +344,7 @@ class _LogReader:
                 text=attributes.get("text", ""),
                 what=attributes.get("what", ""),
                 pid=integer(attributes.get("pid", "")),
+                count=integer(attributes.get("count", "")),
             )
         )
 

@@ -374,6 +374,46 @@ def test_what_is_in_use_and_has_no_room_is_a_row_of_its_own(traced, capsys, monk
     assert "more places than fit" in capsys.readouterr().out
 
 
+# Of stacks that the program makes up, only the first is freed; when there is no room it gives way, and another one has
+# its record when it turns out that it was not freed.
+PUT_BACK = """
+import ctypes, pathlib
+import interpose.cext
+
+class Weight(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_uint64), ("allocations", ctypes.c_uint32)]
+
+class Freed(ctypes.Structure):
+    _fields_ = [("whatever", ctypes.c_uint64 * 8)]
+
+library = ctypes.CDLL(str(pathlib.Path(next(iter(interpose.cext.__path__)), "libinterpose.so")))
+room = ctypes.c_uint32.in_dll(library, "interpose_heap_sites_most")
+add, take, put_back = (getattr(library, f"interpose_heap_{name}") for name in ("add", "take", "put_back"))
+add.argtypes, add.restype = [ctypes.c_void_p, Weight, ctypes.c_uint32], None
+take.argtypes, take.restype = [ctypes.c_void_p], Freed
+put_back.argtypes, put_back.restype = [ctypes.c_void_p], None
+kept = bytearray(100_000_000)
+address, stack = 1 << 50, 1 << 30
+add(address, Weight(7, 1), stack)
+freed = take(address)
+kept = [kept, bytearray(100_000_000)]
+room.value = 20_000
+for number in range(1, 40_000):
+    add(address + 64 * number, Weight(1000, 1), stack + number)
+put_back(ctypes.byref(freed))
+"""
+
+
+def test_what_was_not_freed_after_all_is_not_counted_to_another_stack(traced):
+    done = traced(PUT_BACK, **ALL)
+
+    records = (done.directory / done.experiment.name / "heap_sites").read_bytes()[64:]
+    found = {each[7]: each for each in struct.iter_unpack("<7Q2I", records)}
+    others = [each for stack, each in found.items() if stack > 1 << 30]
+    assert done.stderr == "" and 1 << 30 not in found and len(others) > 1000
+    assert {each[:4] for each in others} == {(1000, 0, 1, 0)}
+
+
 def test_an_older_experiment_that_was_full_does_not_say_that_no_python_code_allocated(traced, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = traced(PROGRAM, **ALL)

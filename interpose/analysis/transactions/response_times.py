@@ -153,7 +153,7 @@ class Transactions:
     `has_cpu` is false if events lack the CPU time at their beginning (before version 4): the CPU time between calls is
     then unknown by transaction. `thread_ns` is the time of all threads without think time, to which shares refer.
     `by_key` has the rows by the result of `key_of`. `overwritten` is the number of calls that rings no longer have.
-    `throttled` is as in `TransactionsPart`.
+    `throttled` and `unmarked` are as in `TransactionsPart`.
     """
 
     rows: list[Transaction]
@@ -163,6 +163,7 @@ class Transactions:
     by_key: Found = field(default_factory=dict)
     overwritten: int = 0
     throttled: Counter[Throttled] = field(default_factory=Counter)
+    unmarked: int = 0
 
     @property
     def overlapped(self) -> bool:
@@ -184,7 +185,8 @@ class TransactionsPart:
 
     `sampled` has, where they were sampled, N if one in N was kept, and the seed; `started` is as in `Estimate`.
     `overwritten` is the number of calls that rings no longer have. `throttled` has the intrinsics that the budget
-    throttled, and how many of their calls were only counted.
+    throttled, and how many of their calls were only counted. `unmarked` is the number of functions with @transaction
+    that are not recorded as transactions.
     """
 
     found: Found = field(default_factory=dict)
@@ -193,6 +195,7 @@ class TransactionsPart:
     started: tuple[int, int] = (0, 0)
     overwritten: int = 0
     throttled: Counter[Throttled] = field(default_factory=Counter)
+    unmarked: int = 0
 
 
 def transactions(analysis: Analysis, is_scaled: bool = True) -> Transactions:
@@ -211,6 +214,7 @@ def reduced(analysis: Analysis) -> TransactionsPart:
         _Splitter(analysis, process, made.found).split()
         made.overwritten += process.overwritten
         made.throttled.update(_throttled(process))
+        made.unmarked += sum(process.log.unmarked.values())
     if is_sampled(experiment):
         log = next(process.log for process in experiment.processes if process.log.one_in)
         made.sampled = log.one_in, log.settings.get("INTERPOSE_SEED", "")
@@ -240,6 +244,7 @@ def merged(parts: Iterable[TransactionsPart]) -> TransactionsPart:
         made.started = made.started[0] + part.started[0], made.started[1] + part.started[1]
         made.overwritten += part.overwritten
         made.throttled.update(part.throttled)
+        made.unmarked += part.unmarked
     return made
 
 
@@ -247,6 +252,7 @@ def finished(part: TransactionsPart, is_scaled: bool = True) -> Transactions:
     """The transactions of `part`, sorted, with estimates where they were sampled."""
     found = part.found
     made = Transactions([], part.has_cpu, by_key=found, overwritten=part.overwritten, throttled=part.throttled)
+    made.unmarked = part.unmarked
     _tell_apart(found)
     if part.sampled:
         made.estimate = _estimated(part, is_scaled)

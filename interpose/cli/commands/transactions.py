@@ -110,6 +110,9 @@ def _remark(made: Transactions) -> None:
         say(f"sampled, one transaction in {made.estimate.one_in:,}: {of.kept:,} of {of.seen:,} kept; {what}")
     if made.overwritten:
         say(f"ring: {made.overwritten:,} calls are before the ring; transactions before it are not counted")
+    if made.unmarked:
+        functions = count(made.unmarked, "function")
+        say(f"not marked: {functions} with @transaction, whose calls are not in the table (docs/limits.md)")
     for line in _throttled(made.throttled):
         say(line)
     if not made.has_cpu:

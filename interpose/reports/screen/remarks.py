@@ -52,7 +52,7 @@ def remarks(screen: Screen) -> Iterator[str]:
         yield from _wrapped(screen, told(screen))
     for shown in (_lines, children, _memory, _counters, calls_in_progress):  # columns
         yield from (shortened(line, screen.width) for line in shown(screen))
-    for told in (kinds, not_timed, throttled, warnings, filtered, not_interposed, libraries, not_followed):
+    for told in (kinds, not_timed, throttled, warnings, filtered, not_interposed, not_marked, libraries, not_followed):
         yield from _wrapped(screen, told(screen))
 
 
@@ -305,6 +305,16 @@ def not_interposed(screen: Screen) -> Iterator[str]:
     for name, why in list(found.items())[:1]:
         others = f" (and {len(found) - 1} more: interpose doctor)" if len(found) > 1 else ""
         yield f" not interposed  {clean(f'{name}: {why}')}{others}"
+
+
+def not_marked(screen: Screen) -> Iterator[str]:
+    """A line if functions with @transaction are not recorded as transactions: how many, and why."""
+    found: Counter[str] = Counter()
+    for account in screen.analysis.accounts:
+        found.update(account.process.log.unmarked)
+    if found:
+        functions = count(found.total(), "function")
+        yield clean(f" not marked  {functions} with @transaction: {'; '.join(found)} (docs/limits.md)")
 
 
 def libraries(screen: Screen) -> Iterator[str]:

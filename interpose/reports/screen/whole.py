@@ -12,7 +12,14 @@ from interpose.analysis.profile.counts import Counted, counted_in
 from interpose.analysis.profile.memory import Memory, memories
 from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
-from interpose.reports.screen.remarks import libraries, not_followed, not_interposed, stacks_not_known, warnings
+from interpose.reports.screen.remarks import (
+    libraries,
+    not_followed,
+    not_interposed,
+    not_marked,
+    stacks_not_known,
+    warnings,
+)
 from interpose.reports.screen.screen import Screen, has_findings
 from interpose.reports.screen.state import completeness, elapsed_ns, is_well
 from interpose.reports.tables.findings import findings_table
@@ -85,5 +92,5 @@ def warnings_of(screen: Screen) -> Iterator[str]:
     told = completeness(screen.analysis)
     if not is_well(told):
         yield told
-    for lines in (warnings, stacks_not_known, not_interposed, libraries, not_followed):
+    for lines in (warnings, stacks_not_known, not_interposed, not_marked, libraries, not_followed):
         yield from (" ".join(line.split()).removeprefix("warning ") for line in lines(screen))
