@@ -518,7 +518,7 @@ READS_IN_PARTS = """
 
 
 @pytest.mark.packages
-@pytest.mark.skipif("t" in sys.abiflags, reason="awaits are not recorded in a free-threaded interpreter")
+@pytest.mark.interpreter_lock
 @pytest.mark.parametrize("package", ["aiohttp", "httpx"])
 def test_a_server_that_reads_an_answer_in_parts_is_not_idle_until_its_end(package, with_other):
     pytest.importorskip(package)
