@@ -9,7 +9,7 @@
 #include "core/series.h"
 #include "heap/heap_live.h"
 
-/* A sweep looks at all: it is worth it if this part gives way; else the next one comes after as many more. */
+/* A sweep visits all records. If fewer than one in WORTH_PARTS give way, the next sweep waits for that many new stacks. */
 enum { ROOM_FIRST = 1 << 12, WORTH_PARTS = 8 };
 
 uint32_t heap_sites_most = 1u << 21; /* 128 MiB, and 64 MiB to find them */
@@ -142,7 +142,7 @@ static bool has_room_for_spare(void)
     return sites.spare;
 }
 
-/* The entries are put where they belong anew: the others may have been displaced by those that are gone. */
+/* The entries that stay go into a new table, because removed ones may have displaced them in the old one. */
 static void sweep(uint64_t peaks)
 {
     struct entry *before = sites.entries, *after = heap_memory(sites.room * sizeof *after);

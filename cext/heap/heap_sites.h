@@ -6,15 +6,15 @@
 /* Stacks with a record of their own. Tests set less. */
 VISIBLE extern uint32_t heap_sites_most;
 
-/* There is none; the memory of those before is given back if it is this process's. False if there is no memory. */
+/* Forget all records; free the memory of earlier ones if it is this process's. False if there is no memory. */
 bool heap_sites_begin(bool is_ours);
 
 /* Create the file. 0 or the error's number. */
 int heap_sites_create(void);
 
-/* Of allocations from `stack`. If there are as many as there may be, those give way that have nothing in use and had nothing
-   at the last peak, the process's `peaks`; if there are none, it is that of all others. */
+/* The record for allocations from `stack`. When heap_sites_most is reached, records give way that have nothing in use and had
+   nothing in use at the last peak, the process's `peaks`. If none can give way, it is the record for all other stacks. */
 struct heap_site *heap_site_of(uint32_t stack, uint64_t peaks);
 
-/* That of all others. */
+/* The record for all other stacks. */
 struct heap_site *heap_site_more(void);

@@ -1,5 +1,5 @@
-/* Slots for Python functions beyond those that have a stub of their own. A Python function is called with itself, so one stub
-   is enough: it looks for the slot by the function. The interpreter lock is held; a free-threaded interpreter has none of these. */
+/* Slots for Python functions beyond those that have a stub of their own. The vectorcall of a Python function receives the function,
+   so one stub is enough: it finds the slot by the function. The interpreter lock is held; a free-threaded interpreter has no such slots. */
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -7,7 +7,7 @@
 
 #include "hooks/slot.h"
 
-/* NULL if there is no memory. Another one that the function's address had is its no longer. */
+/* NULL if there is no memory. If an earlier function at this address has a slot, that slot is no longer found. */
 struct slot *further_slot_take(PyObject *function);
 
 void further_slot_give_back(struct slot *slot);

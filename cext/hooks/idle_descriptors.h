@@ -14,7 +14,7 @@ extern uint32_t answers;    /* given on servers' connections */
 /* Does a wait on this descriptor end with new work, rather than with the answer to something? */
 bool is_idle(int number, struct descriptor known);
 
-/* The process is about to wait for it. If it is a listener, the process is a server from now on, until that is closed. */
+/* The process is about to wait for this descriptor: note it if it is a listener, by which the process offers to serve. */
 void serves_by(int number);
 
 /* A number for what waits for registered descriptors, an object, or the thread of a loop (hooks/loop_waits.h); never 0. */

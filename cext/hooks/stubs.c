@@ -64,7 +64,7 @@ static bool goes_straight_on(const struct slot *slot)
     static void *const stubs_##name[STUBS] = {EACH_STUB(REFERENCE, name, result, declared, passed)};
 SIGNATURES(POOL_OF_STUBS)
 
-/* One stub for all functions beyond the pool. A function of which nothing is known runs as any other would. */
+/* One stub for all functions beyond the pool. A function without a slot runs unrecorded. */
 __attribute__((section("interpose_stubs"))) static PyObject *
 stub_further(PyObject *function, PyObject *const *arguments, size_t count, PyObject *names)
 {

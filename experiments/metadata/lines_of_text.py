@@ -12,7 +12,7 @@ LARGEST_BYTES = 64 * 1024
 
 
 def read_lines(directory: str, name: str, place: str, damages: Damages) -> list[str]:
-    """The lines of the file, none without it. Of a longer file the rest is not read, which is noted."""
+    """The lines of the file; empty if there is no file. What exceeds LARGEST_BYTES is not read, but noted as damage."""
     try:
         descriptor = open_plain(os.path.join(directory, name))
     except FileNotFoundError:

@@ -317,7 +317,7 @@ def test_calls_are_recorded_with_whatever_else_is(interpose):
     done = interpose("attach", "--record", "profile", "1")
 
     assert done.returncode == 2
-    assert done.stderr == "interpose: attach records calls in any case: --record calls,profile\n"
+    assert done.stderr == "interpose: attach always records calls: use --record calls,profile\n"
 
 
 def test_how_lines_are_to_be_recorded_has_no_meaning_for_a_program_that_runs_already(interpose):

@@ -740,7 +740,7 @@ cdef class CompiledConsolidator(Records):
         return awaited
 
     cdef int add_unended(self, unended) except -1:
-        """Have the calls inside of a transaction that is in progress be its calls, and not outermost."""
+        """Attach the calls inside a transaction in progress to that transaction, so that they are not outermost."""
         cdef uint64_t thread = unended.thread
         cdef uint32_t i, held
         names, inside = {}, []

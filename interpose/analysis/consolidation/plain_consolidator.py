@@ -373,7 +373,7 @@ class PlainConsolidator:
             node.count(response, response_cpu)
 
     def _add_unended(self, unended: Unended) -> None:
-        """Have the calls inside of a transaction that is in progress be its calls, and not outermost."""
+        """Attach the calls inside a transaction in progress to that transaction, so that they are not outermost."""
         assert self._tracker is not None
         thread = unended.thread
         inside = {call: self._awaited.pop((thread, call), None) for call, _, _ in unended.calls}

@@ -20,8 +20,8 @@ HOT_SHARE = 0.1
 INNER_SHARE = 0.25
 # Imports with this part of it are named instead of the functions that execute them.
 IMPORTS_SHARE = 0.5
-# The unit of a program whose lines were traced, which makes them slower; and of one some of whose calls were not
-# recorded, which may have taken that time.
+# Units of findings about a program. LINES: its lines were traced, which makes them slower. CALLS: some calls were not
+# recorded, and may have taken that time.
 LINES, CALLS = "line", "call"
 
 

@@ -151,7 +151,7 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:
-    """Whether waits for the interpreter lock of a process were recorded, or it has none, so that all else was none."""
+    """Whether all GIL waits of a process are known: they were recorded, or its interpreter has no lock."""
     return any(each.kind == GIL and each.why_not in ("", NO_LOCK) for each in account.process.intrinsics)
 
 

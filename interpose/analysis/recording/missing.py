@@ -11,7 +11,7 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-# A child that a signal killed may have had no time for that, or was stopped. Beginning to record takes twice as many.
+# A child that a signal killed may not have begun to record. Beginning to record takes twice as many page faults.
 _BEGUN_FAULTS = 100
 
 

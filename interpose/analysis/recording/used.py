@@ -37,10 +37,10 @@ def record_of_number(process: Process) -> ChildRecord | None:
 
 
 def used_by(node: Node) -> Child | None:
-    """What the starter noted of a process; None if that does not have its use of resources.
+    """The starter's record of a process; None if it does not say what the process used.
 
-    Of a process that became other programs by exec, it is each one's part: for all but the last, the process itself
-    counted it.
+    If the process became other programs by exec, the figures are this program's part. All but the last program counted
+    their part themselves.
     """
     is_later = node.child is not None and node.child.record.how == EXEC
     if node.child and not is_later:
@@ -61,8 +61,9 @@ def _of_number(process: Process) -> Child | None:
 
 
 def _before(process: Process) -> Overview | None:
-    """What the process number had used before this program: until it began to be recorded, if programs that are not
-    recorded came between it and the recorded one that became this one by exec; None if nothing did."""
+    """What the process had used before it became this program by exec; None if this is its first recorded program.
+
+    Programs that were not recorded may have run since the previous recorded one. What they used is included."""
     before = next((each for each in links(process) if each is not process), None)
     if before and process.started_as and process.started_as.why and process.overview:
         return process.overview[0]

@@ -237,8 +237,8 @@ class Tracker:
         self._cpu_left[thread] = between.cpu_left_ns
 
     def end_unended(self, unended: Unended, name: int, is_busy: bool) -> tuple[Closing, Closing] | None:
-        """What ended where a transaction began that is in progress at the end, and that one until the end; None if it
-        is a part of another one."""
+        """Two closings: what the thread was in when the unended transaction began, and that transaction up to the end.
+        None if the transaction is part of another one."""
         thread, call = unended.thread, unended.call._replace(name=name)
         current = self._current.get(thread)
         late_ns = max(current.start_ns - call.start_ns, 0) if current else 0  # a task's: the thread ran others since

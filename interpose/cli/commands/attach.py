@@ -87,7 +87,7 @@ def settings_of(arguments: argparse.Namespace) -> dict[str, str]:
     given = [each for each in schema.SETTINGS if options[each.key] is not None]
     of_lines = [each.options[-1] for each in given if each.name in OF_LINES]
     if "calls" not in wanted.record and BESIDE_CALLS.issuperset(wanted.record):
-        raise UsageError(f"attach records calls in any case: --record calls,{','.join(wanted.record)}")
+        raise UsageError(f"attach always records calls: use --record calls,{','.join(wanted.record)}")
     if not {"calls", *BESIDE_CALLS}.issuperset(wanted.record) or of_lines:
         why = (
             "attach records calls, native calls, the profile and the heap; lines and coverage need interpose run from"
