@@ -11,7 +11,10 @@ from interpose.experiments.model.experiment import Experiment
 
 FORKS = """
 import os, time
-for ends in (lambda: os._exit(0), lambda: os.kill(os.getpid(), 9), lambda: time.sleep(0.2) or os._exit(3)):
+def is_killed():
+    kept = b"x" * (4 << 20)  # a thousand page faults
+    os.kill(os.getpid(), 9)
+for ends in (lambda: os._exit(0), is_killed, lambda: time.sleep(0.2) or os._exit(3)):
     if not os.fork():
         ends()
     os.wait()

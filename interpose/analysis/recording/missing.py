@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
 
 from interpose.analysis.recording.lineage import why_not
 from interpose.experiments.format.children import FORK, LEFT_NO_EXPERIMENT, Child
@@ -11,15 +12,17 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-# A child that a signal killed may not have begun to record. Beginning to record takes twice as many page faults.
-_BEGUN_FAULTS = 100
+# A child that a signal killed may not have begun to record: it was killed or stopped at once. One that had so many times
+# the page faults of the recorded child with the fewest had begun.
+_BEGUN = 1.1
 
 
 def note_missing(experiment: Experiment) -> None:
     """Note as damage each forked process that ended, and of which nothing can be read."""
     for process in experiment.processes:
+        least = min(map(_faults, _recorded_forks(process)), default=None) if process.not_followed else None
         for child in process.not_followed:
-            if _was_recorded(child, process):
+            if _was_recorded(child, process, least):
                 _note(experiment, f"{process.lineage}_f{child.record.number}{names.SUFFIX}", child.record.pid)
 
 
@@ -32,8 +35,19 @@ def _note(experiment: Experiment, name: str, pid: int) -> None:
         experiment.damages.add(f"{place}/{names.LOG}", os.strerror(errno.ENOENT))
 
 
-def _was_recorded(child: Child, starter: Process) -> bool:
+def _was_recorded(child: Child, starter: Process, least_faults: int | None) -> bool:
     if child.record.how != FORK or not child.has_ended or starter.unrecorded_children:
         return False
-    has_begun = child.signal is None or child.record.minor_faults > _BEGUN_FAULTS
-    return has_begun and why_not(child, starter) == LEFT_NO_EXPERIMENT
+    took_long = least_faults is not None and child.is_measured and _faults(child) > _BEGUN * least_faults
+    return (child.signal is None or took_long) and why_not(child, starter) == LEFT_NO_EXPERIMENT
+
+
+def _recorded_forks(starter: Process) -> Iterator[Child]:
+    for process in starter.descendants:
+        child = process.started_as
+        if child and child.record.how == FORK and child.is_measured:
+            yield child
+
+
+def _faults(child: Child) -> int:
+    return child.record.minor_faults
