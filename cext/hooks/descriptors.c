@@ -241,7 +241,7 @@ void descriptors_inherited(void)
 
 static void set_other_end(int number, int other)
 {
-    __atomic_store_n(&descriptors[number].other_end, (uint32_t)other + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&descriptors[number].other_end, (uint16_t)(other + 1), __ATOMIC_RELAXED);
     reach(number);
 }
 

@@ -24,7 +24,7 @@ enum { WATCHERS = 2 };
 /* What the process has been up to now: one that never waited for a listener, one that did, or one that also got a request. */
 enum service { SERVICE_NONE, SERVICE_OFFERED, SERVICE_USED };
 
-#define OTHER_END_ELSEWHERE UINT32_MAX /* only in other processes */
+#define OTHER_END_ELSEWHERE UINT16_MAX /* only in other processes */
 
 struct descriptor {
     _Alignas(8) uint32_t name; /* a number in strings; with the next four it is one word */
@@ -33,7 +33,7 @@ struct descriptor {
     uint8_t role, last;
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
-    uint32_t other_end;          /* of a pipe that was made here: the number of its other end, plus one, or elsewhere */
+    uint16_t other_end;          /* of a pipe that was made here: the number of its other end, plus one, or elsewhere */
     uint8_t used_as;             /* of a client: enum service of the process when it was used last */
 };
 

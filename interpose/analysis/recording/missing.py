@@ -12,7 +12,7 @@ from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-# A child that a signal killed may not have begun to record: it was killed or stopped at once. One that had so many times
+# A child that a signal killed may not have begun to record: it was killed or stopped at once. One with so many times
 # the page faults of the recorded child with the fewest had begun.
 _BEGUN = 1.1
 
