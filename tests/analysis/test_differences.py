@@ -262,7 +262,7 @@ def test_a_row_that_one_side_lacks_is_shown_as_the_typical_figure_of_the_other()
     assert (gone.b, new.a) == (0.0, 0.0)
 
 
-def test_the_trend_says_the_same_figure_in_its_table_and_its_sentence():
+def test_a_period_and_the_change_that_ends_it_have_the_same_figure():
     figures = [61.0, 62.0, 60.5, 64.0, 59.0] + [0.0] * 5
     (change,) = differences([figures[:5]], [figures[5:]])
 
