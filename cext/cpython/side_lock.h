@@ -18,7 +18,7 @@
 #endif
 
 /* One for each job; for holders of locks, one for several slots. */
-enum { SIDE_MODULES, SIDE_ENVIRONMENT, SIDE_SITES, SIDE_ROOTS, SIDE_TASKS, SIDE_WATCHERS, SIDE_CARRYING, SIDE_HOLDERS, HOLDER_LOCKS = 128, SIDE_LOCKS = SIDE_HOLDERS + HOLDER_LOCKS };
+enum { SIDE_MODULES, SIDE_ENVIRONMENT, SIDE_SITES, SIDE_ROOTS, SIDE_TASKS, SIDE_WATCHERS, SIDE_CARRYING, SIDE_SLOTS, SIDE_HOLDERS, HOLDER_LOCKS = 128, SIDE_LOCKS = SIDE_HOLDERS + HOLDER_LOCKS };
 
 /* For data that is written without a lock: what is written last, and read first. */
 static inline void write_last(uint32_t *place, uint32_t value)

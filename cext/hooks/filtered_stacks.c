@@ -97,10 +97,10 @@ static void seen_add(struct seen_stack *seen, frame *frame, unsigned bits)
 
 static void seen_keep(frame *innermost, const struct seen_stack *seen, uint32_t serial)
 {
-    stacks_were_seen = true;
     struct seen_stack *place = seen_stack_at(innermost);
     if (IS_FREE_THREADED)
         return;
+    stacks_were_seen = true;
     memcpy(place, seen, offsetof(struct seen_stack, frame) + seen->frames * sizeof *seen->frame);
     place->serial = serial;
     place->recording = recorder.serial;

@@ -52,33 +52,41 @@ void serves_by(int number)
     service_is(SERVICE_OFFERED);
 }
 
-/* The kernel is asked, because loops in C close their descriptors unseen. A program whose listener nobody uses is a client. What it
-   used before it had the listener was part of its start. */
-static bool serves(struct descriptor client)
+/* Is the listener still open? The kernel is asked, because loops in C close their descriptors unseen: once a wait. */
+enum open_listener { LISTENER_NOT_ASKED, LISTENER_OPEN, LISTENER_CLOSED };
+
+static bool has_open_listener(enum open_listener *asked)
 {
     int number = __atomic_load_n(&listener, __ATOMIC_RELAXED);
-    bool may_serve = service_now() == SERVICE_USED || client.used_as == SERVICE_NONE;
-    return may_serve && number != NO_LISTENER && is_listener(number);
+    if (*asked == LISTENER_NOT_ASKED)
+        *asked = number != NO_LISTENER && is_listener(number) ? LISTENER_OPEN : LISTENER_CLOSED;
+    return *asked == LISTENER_OPEN;
+}
+
+/* A program whose listener nobody uses is a client. What it used before it had the listener was part of its start. */
+static bool serves(struct descriptor client, enum open_listener *asked)
+{
+    return (service_now() == SERVICE_USED || client.used_as == SERVICE_NONE) && has_open_listener(asked);
 }
 
 /* No answer is due to a server that has sent nothing since it last received something. Where nothing is served, a client that has
    received something may wait for the rest of its answer. */
-static bool is_client_idle(int number, struct descriptor known)
+static bool is_client_idle(int number, struct descriptor known, enum open_listener *asked)
 {
     if (known.last == LAST_SENT)
         return false;
     if (known.last == LAST_RECEIVED && known.answers != __atomic_load_n(&answers, __ATOMIC_RELAXED))
         return true;
-    return serves(known) && (known.last == LAST_RECEIVED || is_connected(number));
+    return serves(known, asked) && (known.last == LAST_RECEIVED || is_connected(number));
 }
 
-bool is_idle(int number, struct descriptor known)
+static bool brings_work(int number, struct descriptor known, enum open_listener *asked)
 {
     if (known.kind != KIND_net || known.last == LAST_FOR_WORK)
         return true;
     switch (known.role) {
     case ROLE_CLIENT:
-        return is_client_idle(number, known);
+        return is_client_idle(number, known, asked);
     case ROLE_CONNECTION:
         return known.last != LAST_RECEIVED;
     case ROLE_LISTENER:
@@ -86,6 +94,12 @@ bool is_idle(int number, struct descriptor known)
     default:
         return known.last != LAST_SENT;
     }
+}
+
+bool is_idle(int number, struct descriptor known)
+{
+    enum open_listener asked = LISTENER_NOT_ASKED;
+    return brings_work(number, known, &asked);
 }
 
 uint32_t watcher_of(const PyObject *object)
@@ -205,9 +219,9 @@ struct awaited {
     bool other;   /* who may send at any time: a client, a server, the user */
 };
 
-static void add_awaited(struct awaited *awaited, int number, struct descriptor known)
+static void add_awaited(struct awaited *awaited, int number, struct descriptor known, enum open_listener *asked)
 {
-    bool is_busy = !is_idle(number, known);
+    bool is_busy = !brings_work(number, known, asked);
     awaited->request |= is_busy && known.role == ROLE_CONNECTION;
     awaited->answer |= is_busy && known.role != ROLE_CONNECTION;
     awaited->other |= known.kind == KIND_screen || (known.kind == KIND_net && known.role != ROLE_NONE);
@@ -228,12 +242,13 @@ static bool is_nobody(struct awaited awaited)
 static struct awaited awaited_by(uint32_t watcher, bool is_sure)
 {
     struct awaited awaited = {0};
+    enum open_listener asked = LISTENER_NOT_ASKED;
     for (int number = 0, end = end_of_watched(); number < end && !awaited.answer; number++) {
         struct descriptor now = descriptor_now(&descriptors[number]);
         struct awaited more = awaited;
         if (!is_watched_by(&descriptors[number], watcher) || !now.known)
             continue;
-        add_awaited(&more, number, now);
+        add_awaited(&more, number, now, &asked);
         if (memcmp(&more, &awaited, sizeof more) && (!is_sure || is_open(number)))
             awaited = more;
     }
@@ -271,7 +286,7 @@ static PyObject *selected_list(PyObject *selected)
 }
 
 /* What is unknown may be somebody's answer. */
-static void add_selected(struct awaited *awaited, PyObject *list)
+static void add_selected(struct awaited *awaited, PyObject *list, enum open_listener *asked)
 {
     awaited->answer |= !list;
     for (Py_ssize_t index = 0; !awaited->answer && index < PySequence_Fast_GET_SIZE(list); index++) {
@@ -279,7 +294,7 @@ static void add_selected(struct awaited *awaited, PyObject *list)
         const struct descriptor *known = descriptor_known(number);
         serves_by(number);
         if (known)
-            add_awaited(awaited, number, descriptor_now(known));
+            add_awaited(awaited, number, descriptor_now(known), asked);
         else
             awaited->answer = true;
     }
@@ -288,10 +303,11 @@ static void add_selected(struct awaited *awaited, PyObject *list)
 static struct awaited selected(PyObject *const *lists, Py_ssize_t count, bool *any)
 {
     struct awaited awaited = {0};
+    enum open_listener asked = LISTENER_NOT_ASKED;
     for (Py_ssize_t each = 0; each < count && each < 3; each++) {
         PyObject *list = selected_list(lists[each]);
         *any = *any || !list || PySequence_Fast_GET_SIZE(list);
-        add_selected(&awaited, list);
+        add_selected(&awaited, list, &asked);
         Py_XDECREF(list);
     }
     return awaited;

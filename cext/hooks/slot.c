@@ -20,6 +20,8 @@ bool is_traffic(const struct slot *slot)
 
 bool slot_lower(struct slot *slot, uint32_t number, enum level level)
 {
+    if (slot_watched(slot) == WATCHED_unfit)
+        return false;
     uint32_t added = number - slot->intrinsic;
     if (added >= slot->numbers || is_always_timed(slot) || slot->sampled)
         return false;

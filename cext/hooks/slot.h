@@ -184,12 +184,6 @@ static inline enum watched slot_watched(const struct slot *slot)
     return (enum watched)__atomic_load_n(&slot->watched, __ATOMIC_ACQUIRE);
 }
 
-/* It is being filled in: other threads may call through the stub that it had before. */
-static inline void slot_is_unfit(struct slot *slot)
-{
-    __atomic_store_n(&slot->watched, WATCHED_unfit, __ATOMIC_RELEASE);
-}
-
 /* The slot is complete: other threads may be calling already. */
 static inline void slot_is_fit(struct slot *slot)
 {

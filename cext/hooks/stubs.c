@@ -114,6 +114,14 @@ struct slot *slot_take_further(PyObject *function)
     return further_slot_take(function);
 }
 
+void slot_is_unfit(struct slot *slot)
+{
+    bool taken = side_begin(SIDE_SLOTS); /* nobody lowers its levels then */
+    __atomic_store_n(&slot->watched, WATCHED_unfit, __ATOMIC_RELEASE);
+    if (taken)
+        side_end(SIDE_SLOTS);
+}
+
 static bool is_in_pool(enum signature signature, const struct slot *slot)
 {
     const struct slot *first = stub_pools[signature].slots;
@@ -141,11 +149,14 @@ void *slot_stub(enum signature signature, const struct slot *slot)
 bool slots_lower(uint32_t number, enum level level)
 {
     bool found = false;
+    if (!side_begin(SIDE_SLOTS))
+        return false;
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
         for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             found |= slot_lower(&stub_pools[signature].slots[index], number, level);
     for (struct slot *slot = NULL; (slot = further_slot_after(slot));)
         found |= slot_lower(slot, number, level);
+    side_end(SIDE_SLOTS);
     return found;
 }
 

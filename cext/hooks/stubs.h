@@ -49,6 +49,9 @@ struct slot *slot_take(enum signature signature, const void *real);
 /* The same for the vectorcall of that Python function, beyond the pool (hooks/further_slots.h); NULL if there is no memory. */
 struct slot *slot_take_further(PyObject *function);
 
+/* From now on it may be filled in, for as long as it is not fit: other threads may call through the stub that it had before. */
+void slot_is_unfit(struct slot *slot);
+
 /* The function that it was for is called no more through its stub. */
 void slot_give_back(struct slot *slot);
 
