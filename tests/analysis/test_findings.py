@@ -344,7 +344,8 @@ def shown(finding):
         ("redis.asyncio.Redis.execute_command", "GET", "300 Redis commands", "Send them together: a pipeline,"),
         ("confluent_kafka.Consumer.seek", "orders", "300 calls of confluent_kafka.Consumer.seek", "Make one call"),
         ("dbm.gnu.open", "/srv/prices.db", "300 calls of dbm.gnu.open", "Make one call"),
-        ("duckdb.Connection.execute", "insert into t values (?)", "300 SQL queries", "Load them together: a join,"),
+        ("duckdb.Connection.execute", "insert into t values (?)", "300 SQL queries", "Write them together:"),
+        ("duckdb.Connection.execute", "select a from t", "300 SQL queries", "Load them together: a join,"),
         ("shop.Documents.find", "orders", "300 calls of shop.Documents.find", "Make one call"),
     ],
 )

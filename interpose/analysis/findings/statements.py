@@ -34,6 +34,7 @@ _SQL = re.compile(
     r"|analyze|vacuum|show|describe|grant|declare|fetch)\b",
     re.IGNORECASE,
 )
+_WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
 _WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
 _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
 
@@ -129,6 +130,11 @@ def is_control(statement: str) -> bool:
 def is_sql(each: Calls) -> bool:
     """Whether the detail of calls of a database is a statement in SQL, and not a command, a topic or a key."""
     return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL and bool(_SQL.match(each.detail))
+
+
+def writes(each: Calls) -> bool:
+    """Whether a statement in SQL changes rows."""
+    return bool(_WRITES.match(each.detail))
 
 
 def is_redis(each: Calls) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
-from interpose.analysis.findings.statements import is_redis, is_sql
+from interpose.analysis.findings.statements import is_redis, is_sql, writes
 from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
@@ -50,6 +50,7 @@ _ADVICE_BY_KIND = {
     "import": "Import it only where it is needed.",
 }
 _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's eager loading."
+_SQL_WRITES_ADVICE = "Write them together: executemany, or many rows a statement; in autocommit mode, within a transaction."
 _REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
 _REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
@@ -68,7 +69,7 @@ _REDIS_ADVICE_BY_RULE = {"N+1 statements": _REDIS_ADVICE, "driver computes": _RE
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
 _OTHER_ADVICE = (
-    *(_SQL_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
+    *(_SQL_ADVICE, _SQL_WRITES_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
     *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE),
     *(_NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
@@ -95,7 +96,7 @@ def advice_for(finding: Finding) -> str:
     if finding.rule in _REDIS_ADVICE_BY_RULE and finding.first and is_redis(finding.first):
         return _REDIS_ADVICE_BY_RULE[finding.rule]
     if finding.rule == "N+1 statements" and finding.rows and is_sql(_asked(finding)):
-        return _SQL_ADVICE
+        return _SQL_WRITES_ADVICE if writes(_asked(finding)) else _SQL_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
