@@ -50,7 +50,7 @@ _ADVICE_BY_KIND = {
     "import": "Import it only where it is needed.",
 }
 _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's eager loading."
-_SQL_WRITES_ADVICE = "Write them together: executemany, or many rows a statement; in autocommit mode, within a transaction."
+_SQL_WRITES_ADVICE = "Write them together: executemany, or many rows a statement; if each commits, in one transaction."
 _REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
 _REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
