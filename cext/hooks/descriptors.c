@@ -22,6 +22,7 @@
 struct descriptor descriptors[DESCRIPTORS_KNOWN];
 int descriptors_end;
 int watched_end;
+bool passed_over[DESCRIPTORS_KNOWN];
 bool networks_known;
 int listener = NO_LISTENER;
 uint8_t service;

@@ -42,6 +42,9 @@ typedef uint64_t __attribute__((may_alias)) descriptor_word;
 extern struct descriptor descriptors[DESCRIPTORS_KNOWN];
 extern int descriptors_end; /* above the highest one that was ever known */
 extern int watched_end;     /* and that anything ever waited for */
+/* Who looks for answers that are due passes over these: servers' connections that wait for the next request, and descriptors that nothing
+   waits for. None in free-threaded CPython, where it might change while it is noted. */
+extern bool passed_over[DESCRIPTORS_KNOWN];
 extern bool networks_known; /* any of them is a socket */
 
 #define NO_LISTENER (-1)
@@ -76,6 +79,13 @@ static inline struct descriptor descriptor_now(const struct descriptor *known)
     return now;
 }
 
+static inline void descriptor_changes(const struct descriptor *place)
+{
+    bool *passed = &passed_over[place - descriptors];
+    if (UNLIKELY(__atomic_load_n(passed, __ATOMIC_RELAXED)))
+        __atomic_store_n(passed, false, __ATOMIC_RELAXED);
+}
+
 static inline void descriptor_put(struct descriptor *place, const struct descriptor *known)
 {
     for (unsigned watcher = 0; watcher < WATCHERS; watcher++)
@@ -84,6 +94,7 @@ static inline void descriptor_put(struct descriptor *place, const struct descrip
     __atomic_store_n(&place->other_end, known->other_end, __ATOMIC_RELAXED);
     __atomic_store_n(&place->used_as, known->used_as, __ATOMIC_RELAXED);
     __atomic_store_n((descriptor_word *)place, *(const descriptor_word *)known, __ATOMIC_RELEASE);
+    descriptor_changes(place);
 }
 
 /* The same without keeping it, if our interpreter's lock is not held: a copy of the data, or the kernel is asked

@@ -123,6 +123,7 @@ void descriptor_has_role(int number, enum role role)
         return;
     __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
     __atomic_store_n(&known->used_as, (uint8_t)service_now(), __ATOMIC_RELAXED);
+    descriptor_changes(known);
 }
 
 static bool is_known_already(int number)
@@ -144,6 +145,7 @@ void descriptor_moved(int number, enum last last, bool is_known)
         __atomic_store_n(&known->last, (uint8_t)last, __ATOMIC_RELAXED);
     __atomic_store_n(&known->answers, __atomic_load_n(&answers, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     __atomic_store_n(&known->used_as, (uint8_t)service_now(), __ATOMIC_RELAXED);
+    descriptor_changes(known);
     if (last == LAST_SENT && role == ROLE_CONNECTION)
         __atomic_add_fetch(&answers, 1, __ATOMIC_RELAXED);
 }
@@ -181,6 +183,7 @@ void watch(struct descriptor *known, uint32_t watcher)
 {
     if (!is_watched_by(known, watcher))
         set_watcher_at(known, watcher_at(known, 0) ? 1 : 0, watcher);
+    descriptor_changes(known);
     serves_by((int)(known - descriptors));
     int end = end_of_watched(), own = (int)(known - descriptors) + 1;
     while (end < own && !__atomic_compare_exchange_n(&watched_end, &end, own, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
@@ -239,35 +242,68 @@ static bool is_nobody(struct awaited awaited)
     return !awaited.request && !awaited.answer && !awaited.other;
 }
 
-static struct awaited awaited_by(uint32_t watcher, bool is_sure)
+/* A server may have thousands of connections, most of them between two requests. */
+static int first_to_look_at(int number, int end)
+{
+    const bool *found = number < end ? memchr(passed_over + number, false, (size_t)(end - number)) : NULL;
+    return found ? (int)(found - passed_over) : end;
+}
+
+static bool is_between_requests(struct descriptor known)
+{
+    return known.known && known.kind == KIND_net && known.role == ROLE_CONNECTION && known.last != LAST_RECEIVED;
+}
+
+static void note_passed_over(int number)
+{
+    struct descriptor now = descriptor_now(&descriptors[number]);
+    if (!IS_FREE_THREADED && (is_between_requests(now) || !(now.watchers[0] | now.watchers[1])))
+        passed_over[number] = true;
+}
+
+static void add_watched(struct awaited *awaited, int number, bool is_sure, enum open_listener *asked)
+{
+    struct descriptor now = descriptor_now(&descriptors[number]);
+    struct awaited more = *awaited;
+    if (!now.known)
+        return;
+    add_awaited(&more, number, now, asked);
+    if (memcmp(&more, awaited, sizeof more) && (!is_sure || is_open(number)))
+        *awaited = more;
+}
+
+/* Is an answer due: `request`, or `answer`, with which looking ends? */
+static struct awaited answers_due(uint32_t watcher, bool is_sure)
 {
     struct awaited awaited = {0};
     enum open_listener asked = LISTENER_NOT_ASKED;
-    for (int number = 0, end = end_of_watched(); number < end && !awaited.answer; number++) {
-        struct descriptor now = descriptor_now(&descriptors[number]);
-        struct awaited more = awaited;
-        if (!is_watched_by(&descriptors[number], watcher) || !now.known)
-            continue;
-        add_awaited(&more, number, now, &asked);
-        if (memcmp(&more, &awaited, sizeof more) && (!is_sure || is_open(number)))
-            awaited = more;
+    int end = end_of_watched(), number = first_to_look_at(0, end);
+    for (; number < end && !awaited.answer; number = first_to_look_at(number + 1, end)) {
+        if (is_watched_by(&descriptors[number], watcher))
+            add_watched(&awaited, number, is_sure, &asked);
+        note_passed_over(number);
     }
     return awaited;
 }
 
 enum kind kind_of_watched(uint32_t watcher, bool is_sure)
 {
-    return kind_of_awaited(awaited_by(watcher, is_sure));
+    return kind_of_awaited(answers_due(watcher, is_sure));
 }
 
 bool watches_nobody(uint32_t watcher)
 {
-    return is_nobody(awaited_by(watcher, true));
+    struct awaited awaited = {0};
+    enum open_listener asked = LISTENER_NOT_ASKED;
+    for (int number = 0, end = end_of_watched(); number < end && is_nobody(awaited); number++)
+        if (is_watched_by(&descriptors[number], watcher))
+            add_watched(&awaited, number, true, &asked);
+    return is_nobody(awaited);
 }
 
 bool awaits_others(uint32_t watcher, bool is_sure)
 {
-    return awaited_by(watcher, is_sure).answer;
+    return answers_due(watcher, is_sure).answer;
 }
 
 /* A list of what a list, a tuple, a set or a dictionary holds; NULL for what only the program can iterate over. */
