@@ -28,6 +28,7 @@ BENCHMARKS = (
     "profile_cost",
     "statements",
     "locks",
+    "polls",
     "gil",
     "native",
     "native_counts",
