@@ -1,4 +1,4 @@
-"""Waits of servers with many connections: each tells rightly what it waits for, and the kernel is not asked about every connection."""
+"""Waits of servers with many connections: each is of the right kind, and the kernel is not asked about each connection."""
 
 import re
 import shutil
