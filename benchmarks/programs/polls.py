@@ -1,7 +1,6 @@
 """Asks an epoll object whether anything is ready, which nothing is; prints nanoseconds a time in the quickest round.
 
-Usage: polls.py ROUNDS TIMES CLIENTS SERVERS: how many connections there are from clients, and to other servers. All are between
-two requests.
+Usage: polls.py ROUNDS TIMES CLIENTS SERVERS: numbers of connections, all between two requests.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Waits of servers with many connections: each is of the right kind, and the kernel is not asked about each connection."""
+"""Waits of servers with many connections: of the right kind, and without a question to the kernel about each connection."""
 
 import re
 import shutil
