@@ -1,4 +1,4 @@
-"""Waits of servers with many connections: of the right kind, and without a question to the kernel about each connection."""
+"""Waits of servers with many connections: their kinds, and that not each connection costs a question to the kernel."""
 
 import re
 import shutil
