@@ -59,6 +59,16 @@ def test_it_builds_with_the_same_version_of_python(tmp_path, commands):
     assert done.stderr == "tools/arm64: no python3.13 here to build with; tools/pythons 3.13 fetches one\n"
 
 
+def test_it_does_not_build_with_a_command_that_is_no_interpreter(tmp_path, commands):
+    shim = commands / "python3.13"  # as that of pyenv where another version is chosen
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    done = arm64("3.13", PYTHONS_CACHE=str(tmp_path), PATH=str(commands))
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "tools/arm64: no python3.13 here to build with; tools/pythons 3.13 fetches one\n"
+
+
 def test_a_command_runs_in_a_namespace_of_its_own_and_gives_its_exit_code(tmp_path, commands):
     done = arm64("--keep", "3.13", "python", "-c", "print(1)", PYTHONS_CACHE=str(tmp_path), PATH=str(commands))
 
