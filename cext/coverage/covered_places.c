@@ -50,7 +50,14 @@ struct looked_at {
     int line, column;
     int reach; /* where all of it ends */
     uint8_t before;
+    bool is_left; /* the instruction before does not go on to the next */
 };
+
+/* The compiler repeats short code, as a `return` behind a loop that ends in two ways. Nothing comes from the one to the other. */
+static bool is_repeated(const struct bytecode *code, uint32_t unit, const struct looked_at *at)
+{
+    return at->is_left && code->columns[unit] == at->column;
+}
 
 /* Does a place begin with this instruction? */
 static bool begins_place(struct covered_plan *plan, const struct bytecode *code, uint32_t unit, const struct looked_at *at)
@@ -61,6 +68,8 @@ static bool begins_place(struct covered_plan *plan, const struct bytecode *code,
         plan->has_parts |= is_line_untold(code, unit);
         return true;
     }
+    if (is_repeated(code, unit, at))
+        return true;
     bool begins = !is_behind(code->opcodes[unit]) && is_part(code, unit, at->before, at->reach);
     plan->has_parts |= begins;
     return begins;
@@ -87,6 +96,9 @@ void find_places(struct covered_plan *plan, const struct bytecode *code)
         at.line = code->lines[unit];
         plan->place_of[unit] = at.line <= 0 ? 0 : plan->places;
         reach_farther(&at, code, unit);
-        at.before = is_behind(code->opcodes[unit]) ? at.before : code->opcodes[unit];
+        if (is_behind(code->opcodes[unit]))
+            continue;
+        at.before = code->opcodes[unit];
+        at.is_left = never_goes_on(code, unit);
     }
 }

@@ -28,6 +28,9 @@ struct bytecode {
 VISIBLE bool bytecode_read(struct bytecode *code, PyCodeObject *of);
 VISIBLE void bytecode_free(struct bytecode *code);
 
+/* Does what follows it in the code never follow it when it is executed? */
+VISIBLE bool never_goes_on(const struct bytecode *code, uint32_t unit);
+
 /* Can the instruction be reached from the beginning without coming through another? Where memory is short: no. */
 VISIBLE bool bytecode_reaches(const struct bytecode *code, uint32_t unit, uint32_t without);
 

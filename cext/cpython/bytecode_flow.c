@@ -5,8 +5,7 @@
 
 #define CASE(opcode) case opcode:
 
-/* Does what follows it in the code never follow it when it is executed? */
-static bool never_goes_on(const struct bytecode *code, uint32_t unit)
+bool never_goes_on(const struct bytecode *code, uint32_t unit)
 {
     switch (code->opcodes[unit]) {
     case JUMP_BACKWARD_NO_INTERRUPT:

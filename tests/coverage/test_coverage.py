@@ -502,6 +502,34 @@ def test_code_without_columns_is_covered_by_lines(traced):
     assert places(done, "f") == {(3, 0): True, (4, 0): True}
 
 
+@pytest.mark.parametrize("without_columns", ["", "1"])
+def test_a_return_that_the_compiler_repeats_ran_wherever_it_ran(traced, without_columns):
+    done = traced(
+        """
+        def f(items, most):
+            found = []
+            while items:
+                some = []
+                while items:
+                    some.append(items.pop())
+                if some:
+                    if most is None or (len(found) < most and (not items or unknown < 3)):
+                        found.append(some)
+                    else:
+                        break
+            return found
+
+        f(list("abc"), None)
+        """,
+        INTERPOSE="coverage",
+        PYTHONNODEBUGRANGES=without_columns,
+    )
+
+    found = lines(done, "f")
+    assert found.pop(12, False) is False  # on 3.12 and before, `break` has no code
+    assert found == dict.fromkeys((*range(3, 11), 13), True)
+
+
 def test_line_trace_and_coverage_of_the_same_functions_agree(traced, by_probes):
     done = traced(
         """
