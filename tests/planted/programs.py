@@ -226,6 +226,18 @@ threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """,
+    "two locks in opposite order": """
+import threading, time
+first, second = threading.Lock(), threading.Lock()
+def pay(one, other):
+    with one:
+        time.sleep(0.05)
+        with other:  # cause: deadlock
+            pass
+for pair in ((first, second), (second, first)):
+    threading.Thread(target=pay, args=pair, daemon=True).start()
+time.sleep(0.6)  # cause: slow calls
+""",
     "a few connections for many threads": """
 import threading, time
 few = threading.Semaphore(2)

@@ -36,6 +36,7 @@ class Calls:
     calls: int = 0
     failed: int = 0  # with an exception
     unended: int = 0  # in progress when their process ended, or now
+    unended_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # the time of these by process and thread
     wall_ns: int = 0
     cpu_ns: int = 0
     bytes: int = 0

@@ -232,7 +232,9 @@ class _Reading:
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 outer = around.get(each.thread)
                 made = around[each.thread] = self._put(record, intrinsic, "", outer)
-                made.unended += made is not outer
+                if made is not outer:
+                    made.unended += 1
+                    made.unended_ns[self._number, each.thread] = each.self_wall_ns
 
     def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""

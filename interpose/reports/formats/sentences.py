@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
 from interpose.analysis.findings.statements import is_redis, is_sql, writes
-from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK, PIPE
+from interpose.analysis.findings.waits import GIL, HELD, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
@@ -26,6 +26,8 @@ _ADVICE = {
     "fsync storm": "Force the data to disk once, after the last write.",
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
+    "lock not released": "Hold the lock for a shorter time, and release it in each case: with lock.",
     "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
     "repeated work": "Cache the result.",
     "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
@@ -64,15 +66,19 @@ _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: async
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
+_OWN_LOCK_ADVICE = "Release it first, or use threading.RLock."
+
 _REDIS_ADVICE_BY_RULE = {"N+1 statements": _REDIS_ADVICE, "driver computes": _REDIS_DRIVER_ADVICE}
 
+_IN_PROGRESS = frozenset(("deadlock", "lock not released"))
+_OF_LOCKS = _IN_PROGRESS | {"lock convoy"}
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
 _OTHER_ADVICE = (
     *(_SQL_ADVICE, _SQL_WRITES_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
     *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE),
     *(_NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
-    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
+    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE, _OWN_LOCK_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
@@ -93,6 +99,8 @@ def advice_for(finding: Finding) -> str:
         return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":
         return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
+    if finding.rule in _IN_PROGRESS and _waits_for_itself(finding.rows[:1]):
+        return _OWN_LOCK_ADVICE
     if finding.rule in _REDIS_ADVICE_BY_RULE and finding.first and is_redis(finding.first):
         return _REDIS_ADVICE_BY_RULE[finding.rule]
     if finding.rule == "N+1 statements" and finding.rows and is_sql(_asked(finding)):
@@ -124,7 +132,7 @@ class Sentences:
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
         sites |= {each.inner.site for each in listed if each.inner and each.inner.site}
-        sites |= {site for each in listed if (site := _holder(each))}
+        sites |= {site for each in listed for site in _holders(each)}
         self._places = Places([site.file for site in sites], cwd, shown)
         self.shown = self._places.shown
         self._cwd = cwd
@@ -257,11 +265,54 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 
 def _convoy(words: Sentences, finding: Finding) -> str:
-    site, threads = _holder(finding), count(finding.units, "thread")
+    site, threads = _site(finding.about), count(finding.units, "thread")
     holder = words.line(site) if site else words.path(finding.about)
     lock = "Python's interpreter lock, which was" if _is_of_interpreter(finding) else "a lock"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
     return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+
+
+def _deadlock(words: Sentences, finding: Finding) -> str:
+    waits = [f"{_waiting(words, row)} {_taken(words, row)}" for row in finding.rows[:_LINES]]
+    more = len(finding.rows) - len(waits)
+    waits += [f"{count(more, 'more thread')} in the same circle"] if more else []
+    return f"Deadlock: {', and '.join(waits)} ({words.of_time(finding.bound_ns)})."
+
+
+def _unreleased(words: Sentences, finding: Finding) -> str:
+    row = finding.rows[0]
+    several = finding.units > 1
+    waits = f"{finding.units:,} threads wait at {words.lines(finding)} for a lock" if several else _waiting(words, row)
+    waits = waits[0].upper() + waits[1:]
+    still = " and still holds" if HELD.fullmatch(row.detail) else ""
+    return f"{waits} {_taken(words, row)}{still} ({words.of_time(finding.bound_ns)})."
+
+
+def _waiting(words: Sentences, row: Calls) -> str:
+    """A wait in progress: `thread 2 waits at app.py:6 pay for a lock`."""
+    return f"thread {_waiting_thread(row)} waits at {words.where(row)} for a lock"
+
+
+def _taken(words: Sentences, row: Calls) -> str:
+    """Which thread took the lock, and where: `that thread 3 took at app.py:4 refund`."""
+    held = HELD.fullmatch(row.detail)
+    if not held:
+        return "whose holder is unknown"
+    site = _site(held["place"])
+    place = f" at {words.line(site)}" if site else f" at {held['place']}" if held["place"] else ""
+    return f"that {'it' if _waits_for_itself([row]) else 'thread ' + held['thread']} took{place}"
+
+
+def _waits_for_itself(rows: Iterable[Calls]) -> bool:
+    """Whether threads wait for locks that they took themselves."""
+    held = [(row, HELD.fullmatch(row.detail)) for row in rows]
+    return any(match and int(match["thread"]) == _waiting_thread(row) for row, match in held)
+
+
+def _waiting_thread(row: Calls) -> int:
+    """The thread that has waited longest of those whose call is in progress; 0 for none."""
+    _, thread = max(row.unended_ns, key=lambda each: row.unended_ns[each], default=(0, 0))
+    return thread
 
 
 def _turns(words: Sentences, finding: Finding) -> str:
@@ -270,9 +321,16 @@ def _turns(words: Sentences, finding: Finding) -> str:
     return f"{waited} from {words.where(finding.first)} ({words.took(finding)})."
 
 
-def _holder(finding: Finding) -> Site | None:
-    """The line that held the lock; None if the recorder's text names another sort of place."""
-    line = _LINE.fullmatch(finding.about) if finding.rule == "lock convoy" else None
+def _holders(finding: Finding) -> Iterator[Site]:
+    """The lines that held the locks that it is about."""
+    if finding.rule in _OF_LOCKS:
+        places = [finding.about, *(held["place"] for row in finding.rows if (held := HELD.fullmatch(row.detail)))]
+        yield from filter(None, map(_site, places))
+
+
+def _site(place: str | None) -> Site | None:
+    """The line that held a lock; None if the recorder's text names another sort of place."""
+    line = _LINE.fullmatch(place or "")
     return Site(line["file"], int(line["line"]), line["function"], True) if line else None
 
 
@@ -425,6 +483,8 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "fsync storm": _forced,
     "sleep within a transaction": _sleep,
     "lock convoy": _convoy,
+    "deadlock": _deadlock,
+    "lock not released": _unreleased,
     "waits for a turn": _turns,
     "repeated work": _again,
     "database waits for the disk": _disk,
