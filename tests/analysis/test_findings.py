@@ -362,3 +362,33 @@ def test_setting_something_in_sql_is_not_a_repeated_statement(shop):
     shop.ask("SET search_path TO ?", times=300)
 
     assert "N+1 statements" not in [rule for rule, *_ in shop.found()]
+
+
+@pytest.mark.parametrize(
+    ("package", "cpu_ms", "advice"),
+    [
+        ("psycopg", 200, "Fetch fewer rows and columns"),
+        ("psycopg", 100, "Look at what the database does"),
+        ("sqlite3", 200, "Look at its query plan"),
+        ("sqlite3", 100, "Look at what the database does"),
+    ],
+)
+def test_combined_fetches_are_told_as_rows_and_advised_on_by_who_computed(shop, package, cpu_ms, advice):
+    name = f"{package}.Cursor.__next__"
+    shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")
+    shop.call(name, "db", times=3, each_ns=100 * MS, cpu_ns=cpu_ms * MS // 3, bytes=50_000)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert Sentences([told], "/home/u/shop", SECOND).of(told) == (
+        f"150,000 rows fetched by {name} from orders.py:88 line_88, 2.00 us each (300 ms of 1.00 s)."
+    )
+    assert advice_for(told).startswith(advice)
+
+
+def test_fetches_of_one_row_each_are_calls(shop):
+    name = "psycopg.Cursor.fetchone"
+    shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")
+    shop.call(name, "db", times=3, each_ns=100 * MS, bytes=1)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert Sentences([told], "/home/u/shop", SECOND).of(told).startswith(f"3 calls of {name} from ")

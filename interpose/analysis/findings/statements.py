@@ -129,7 +129,12 @@ def is_control(statement: str) -> bool:
 
 def is_sql(each: Calls) -> bool:
     """Whether the detail of calls of a database is a statement in SQL, and not a command, a topic or a key."""
-    return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL and bool(_SQL.match(each.detail))
+    return has_sql(each) and bool(_SQL.match(each.detail))
+
+
+def has_sql(each: Calls) -> bool:
+    """Whether calls are those of a database with statements in SQL and rows."""
+    return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL
 
 
 def writes(each: Calls) -> bool:

@@ -271,6 +271,7 @@ class _Reading:
         found.wall_ns += sums.self_wall_ns
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes
+        found.rows += sums.rows
         found.threads.add((self._number, thread))
         found.see(self._number, sums.first_ns, sums.last_ns)
         if intrinsic.kind == "sync" and not found.caller:

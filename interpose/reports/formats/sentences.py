@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from interpose.analysis.findings import drivers
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
-from interpose.analysis.findings.statements import is_redis, is_sql, writes
+from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import GIL, HELD, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
@@ -107,6 +108,8 @@ def advice_for(finding: Finding) -> str:
         return _SQL_WRITES_ADVICE if writes(_asked(finding)) else _SQL_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
+    if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
+        return _ADVICE["slow statement" if drivers.is_in_process(finding.first) else "driver computes"]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
 
 
@@ -200,8 +203,15 @@ def _quoted(text: str) -> str:
 
 def _each(finding: Finding) -> str:
     """What follows the calls: the mean of several, and which did not take their time."""
-    mean = f", {duration(finding.wall_ns // finding.calls)} each" if finding.calls > 1 else ""
+    number = _fetched(finding) or finding.calls
+    mean = f", {duration(finding.wall_ns // number)} each" if number > 1 else ""
     return mean + _cut_off(finding)
+
+
+def _fetched(finding: Finding) -> int:
+    """The number of rows, where these calls fetched several a call or, as one event may have many, a fetch; else 0."""
+    is_of_rows = finding.first is not None and has_sql(finding.first) and finding.fetched > finding.calls
+    return finding.fetched if is_of_rows and not finding.made else 0
 
 
 def _cut_off(finding: Finding) -> str:
@@ -422,7 +432,9 @@ def _driver(words: Sentences, finding: Finding) -> str:
 
 def _made(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    return f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
+    fetched = _fetched(finding)
+    what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(finding.calls, 'call')} of"
+    return f"{what} {finding.first.intrinsic} from {words.where(finding.first)}"
 
 
 def _children(words: Sentences, finding: Finding) -> str:
