@@ -392,3 +392,63 @@ def test_fetches_of_one_row_each_are_calls(shop):
     (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
 
     assert Sentences([told], "/home/u/shop", SECOND).of(told).startswith(f"3 calls of {name} from ")
+
+
+def within(shop, outer, inner, times):
+    """Calls `outer` that begin with one of `inner`; both are name, kind, detail and milliseconds."""
+    for _ in range(times):
+        at, number = shop.now.get(1, 0), len(shop.rows) + 2
+        name, kind, detail, inner_ms = inner
+        shop.call(name, kind, detail, each_ns=inner_ms * MS, inside=number)
+        shop.now[1] = at
+        name, kind, detail, outer_ms = outer
+        shop.call(name, kind, detail, each_ns=outer_ms * MS, inner_wall_ns=inner_ms * MS)
+
+
+def test_what_connecting_does_inside_is_of_it(shop):
+    certificates = ("ssl.SSLContext.set_default_verify_paths", "file", "", 9)
+    within(shop, ("pymysql.connect", "db", "db/shop", 10), certificates, times=40)
+
+    assert [(each.rule, each.calls, each.wall_ns) for each in found_in(shop.survey()) if each.rows] == [
+        ("reconnects", 40, 400 * MS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outer", "kind", "detail", "first"),
+    [
+        ("http.client.HTTPConnection.request", "net", "GET /", ""),
+        ("urllib.request.urlopen", "net", "GET http://shop/", "repeated work"),
+        ("redis.Redis.execute_command", "db", "SET", "N+1 statements"),
+    ],
+)
+def test_connections_that_requests_make_inside_are_reconnects_as_well(shop, outer, kind, detail, first):
+    within(shop, (outer, kind, detail, 5), ("socket.socket.connect", kind, "10.0.0.1:80", 2), times=100)
+
+    found = shop.found()
+
+    assert found[-1] == ("reconnects", 100, 200 * MS, 198 * MS)
+    assert [rule for rule, *_ in found[:-1]] == ([first] if first else [])
+
+
+def test_what_a_connection_inside_another_takes_counts_once(shop):
+    for _ in range(30):
+        number = len(shop.rows) + 3
+        shop.call("socket.socket.connect", "db", "10.0.0.1:6379", each_ns=MS, inside=number - 1)
+        shop.now[1] -= MS
+        shop.call("redis.Connection.connect", "db", "cache", each_ns=3 * MS, inside=number, inner_wall_ns=MS)
+        shop.now[1] -= 3 * MS
+        shop.call("redis.Redis.execute_command", "db", "SET", each_ns=5 * MS, inner_wall_ns=3 * MS)
+
+    assert [each for each in shop.found() if each[0] == "reconnects"] == [("reconnects", 30, 90 * MS, 87 * MS)]
+
+
+def test_a_pool_that_opens_its_connections_and_a_crawler_do_not_reconnect(shop):
+    within(shop, ("requests.get", "net", "GET /", 5), ("socket.socket.connect", "net", "10.0.0.1:80", 4), times=10)
+    shop.call("asyncpg.connect", "db", "db/shop", times=10, each_ns=9 * MS)
+    for number in range(100):
+        host = ("socket.socket.connect", "net", f"10.0.1.{number}:80", 1)
+        within(shop, ("requests.get", "net", f"GET http://host{number}/", 2), host, times=1)
+    shop.call("socket.socket.accept", "net", "10.0.0.1:80", times=100)
+
+    assert "reconnects" not in [rule for rule, *_ in shop.found()]

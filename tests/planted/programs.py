@@ -116,6 +116,17 @@ for _ in range(300):
     connection = socket.create_connection(server.server_address)  # cause: reconnects | slow calls
     connection.close()
 """,
+    "a connection for each page": SERVER
+    + """
+import http.client
+def page():
+    connection = http.client.HTTPConnection(*server.server_address)
+    connection.request("GET", "/")  # cause: reconnects
+    connection.getresponse().read()  # cause: slow calls
+    connection.close()
+for _ in range(300):
+    page()
+""",
     "one byte at a time written": """
 import os
 file = os.open("out", os.O_WRONLY | os.O_CREAT)
