@@ -452,3 +452,22 @@ def test_a_pool_that_opens_its_connections_and_a_crawler_do_not_reconnect(shop):
     shop.call("socket.socket.accept", "net", "10.0.0.1:80", times=100)
 
     assert "reconnects" not in [rule for rule, *_ in shop.found()]
+
+
+@pytest.mark.parametrize(
+    ("times", "each", "empty", "mean"),
+    [
+        (3_000, 1, 3, "1 B"),
+        (300, 2, 3, "2 B"),
+        (200, 3, 200, "1.5 B"),
+        (100, 99, 150, "40 B"),
+        (300, 100, 0, "100 B"),
+        (1, 1, 400, "less than 0.1 B"),
+    ],
+)
+def test_the_mean_of_tiny_transfers_is_rounded_and_not_cut_off(shop, times, each, empty, mean):
+    for moved, number in ((each, times), (0, empty)):
+        shop.call("os.read", "file", "/tmp/a.log", times=number, bytes=moved, each_ns=MS // 20)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "tiny reads and writes"]
+
+    assert f"{times + empty:,} calls of read with {mean} each on " in Sentences([told], "/", SECOND).of(told)

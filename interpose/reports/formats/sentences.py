@@ -257,9 +257,17 @@ def _reconnects(words: Sentences, finding: Finding) -> str:
 
 def _tiny(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    mean = size(finding.bytes // finding.calls)
+    mean = _mean_size(finding.bytes, finding.calls)
     what = f"{count(finding.calls, 'call')} of {finding.first.verb} with {mean} each"
     return f"{what} on {words.path(finding.about)} from {words.lines(finding)} ({words.took(finding)})."
+
+
+def _mean_size(moved: int, calls: int) -> str:
+    """The mean of what calls moved: `1 B`, `1.5 B`, `64 B`; never nothing, if anything was moved."""
+    mean = round(moved / calls, 1)
+    if moved and not mean:
+        return "less than 0.1 B"
+    return size(round(moved / calls)) if mean >= 10 or mean == int(mean) else f"{mean} B"
 
 
 def _forced(words: Sentences, finding: Finding) -> str:
