@@ -122,7 +122,7 @@ import http.client
 def page():
     connection = http.client.HTTPConnection(*server.server_address)
     connection.request("GET", "/")  # cause: reconnects
-    connection.getresponse().read()  # cause: slow calls
+    connection.getresponse().read()
     connection.close()
 for _ in range(300):
     page()
