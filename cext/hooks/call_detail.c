@@ -134,7 +134,7 @@ uint32_t late_detail(const struct call *call, PyObject *result)
     else if (call->slot->detail == DETAIL_path && subject)
         number = kept_path(subject);
     else if (call->slot->detail == DETAIL_holder && subject) /* who got it first, meanwhile */
-        number = holder_detail(subject);
+        number = other_holder_detail(subject);
     else if (is_statement(call->slot->detail) && call->owner)
         number = kept_statement(call->owner);
     PyErr_Restore(type, value, traceback);

@@ -52,17 +52,26 @@ static PyCodeObject *keep_code(const struct holder *holder)
     return holder->sites ? code_keep(holder->sites->code) : NULL;
 }
 
-/* The present holder of the lock, and a new reference to its code, or NULL. False if nobody else holds it. */
-static bool find_holder(const PyObject *lock, struct holder *found, PyCodeObject **code)
+/* Whether the program's own code makes the present call, and no library does for it. */
+static bool own_code_calls(void)
+{
+    frame *caller = frame_innermost(PyThreadState_Get());
+    const struct code_sites *sites = caller ? sites_of(caller) : NULL;
+    return sites && sites->own;
+}
+
+/* The present holder of the lock, and a new reference to its code, or NULL. False if nobody holds it, or, without
+   `or_this`, this thread. */
+static bool find_holder(const PyObject *lock, bool or_this, struct holder *found, PyCodeObject **code)
 {
     unsigned side = side_lock_of(place_of_holder(lock));
     if (!side_begin(side))
         return false;
     *found = *holder_of(lock);
-    bool is_another = found->lock == lock && found->thread && found->thread != current_thread->number;
-    *code = is_another ? keep_code(found) : NULL;
+    bool is_held = found->lock == lock && found->thread && (or_this || found->thread != current_thread->number);
+    *code = is_held ? keep_code(found) : NULL;
     side_end(side);
-    return is_another;
+    return is_held;
 }
 
 /* ` at /srv/app.py:41 hold`; returns its length. */
@@ -77,18 +86,28 @@ static int describe_place(PyCodeObject *code, uint32_t instruction, char *text, 
     return 0;
 }
 
-uint32_t holder_detail(const PyObject *lock)
+static uint32_t detail_of_holder(const PyObject *lock, bool or_this)
 {
     char text[1200];
     struct holder holder;
     PyCodeObject *code;
     if (__atomic_load_n(&holders_unknown, __ATOMIC_RELAXED))
         forget_holders();
-    if (!find_holder(lock, &holder, &code))
+    if (!find_holder(lock, or_this, &holder, &code))
         return 0;
     int length = snprintf(text, sizeof text, "held by thread %u", holder.thread);
     if (code)
         length += describe_place(code, holder.instruction, text + length, sizeof text - (size_t)length);
     Py_XDECREF(code);
     return detail_intern(text, (size_t)length);
+}
+
+uint32_t holder_detail(const PyObject *lock)
+{
+    return detail_of_holder(lock, own_code_calls());
+}
+
+uint32_t other_holder_detail(const PyObject *lock)
+{
+    return detail_of_holder(lock, false);
 }

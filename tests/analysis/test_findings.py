@@ -362,3 +362,112 @@ def test_setting_something_in_sql_is_not_a_repeated_statement(shop):
     shop.ask("SET search_path TO ?", times=300)
 
     assert "N+1 statements" not in [rule for rule, *_ in shop.found()]
+
+
+@pytest.mark.parametrize(
+    ("package", "cpu_ms", "advice"),
+    [
+        ("psycopg", 200, "Fetch fewer rows and columns"),
+        ("psycopg", 100, "Look at what the database does"),
+        ("sqlite3", 200, "Look at its query plan"),
+        ("sqlite3", 100, "Look at what the database does"),
+    ],
+)
+def test_combined_fetches_are_told_as_rows_and_advised_on_by_who_computed(shop, package, cpu_ms, advice):
+    name = f"{package}.Cursor.__next__"
+    shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")
+    shop.call(name, "db", times=3, each_ns=100 * MS, cpu_ns=cpu_ms * MS // 3, bytes=50_000)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert Sentences([told], "/home/u/shop", SECOND).of(told) == (
+        f"150,000 rows fetched by {name} from orders.py:88 line_88, 2.00 us each (300 ms of 1.00 s)."
+    )
+    assert advice_for(told).startswith(advice)
+
+
+def test_fetches_of_one_row_each_are_calls(shop):
+    name = "psycopg.Cursor.fetchone"
+    shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")
+    shop.call(name, "db", times=3, each_ns=100 * MS, bytes=1)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert Sentences([told], "/home/u/shop", SECOND).of(told).startswith(f"3 calls of {name} from ")
+
+
+def within(shop, outer, inner, times):
+    """Calls `outer` that begin with one of `inner`; both are name, kind, detail and milliseconds."""
+    for _ in range(times):
+        at, number = shop.now.get(1, 0), len(shop.rows) + 2
+        name, kind, detail, inner_ms = inner
+        shop.call(name, kind, detail, each_ns=inner_ms * MS, inside=number)
+        shop.now[1] = at
+        name, kind, detail, outer_ms = outer
+        shop.call(name, kind, detail, each_ns=outer_ms * MS, inner_wall_ns=inner_ms * MS)
+
+
+def test_what_connecting_does_inside_is_of_it(shop):
+    certificates = ("ssl.SSLContext.set_default_verify_paths", "file", "", 9)
+    within(shop, ("pymysql.connect", "db", "db/shop", 10), certificates, times=40)
+
+    assert [(each.rule, each.calls, each.wall_ns) for each in found_in(shop.survey()) if each.rows] == [
+        ("reconnects", 40, 400 * MS)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outer", "kind", "detail", "first"),
+    [
+        ("http.client.HTTPConnection.request", "net", "GET /", ""),
+        ("urllib.request.urlopen", "net", "GET http://shop/", "repeated work"),
+        ("redis.Redis.execute_command", "db", "SET", "N+1 statements"),
+    ],
+)
+def test_connections_that_requests_make_inside_are_reconnects_as_well(shop, outer, kind, detail, first):
+    within(shop, (outer, kind, detail, 5), ("socket.socket.connect", kind, "10.0.0.1:80", 2), times=100)
+
+    found = shop.found()
+
+    assert found[-1] == ("reconnects", 100, 200 * MS, 198 * MS)
+    assert [rule for rule, *_ in found[:-1]] == ([first] if first else [])
+
+
+def test_what_a_connection_inside_another_takes_counts_once(shop):
+    for _ in range(30):
+        number = len(shop.rows) + 3
+        shop.call("socket.socket.connect", "db", "10.0.0.1:6379", each_ns=MS, inside=number - 1)
+        shop.now[1] -= MS
+        shop.call("redis.Connection.connect", "db", "cache", each_ns=3 * MS, inside=number, inner_wall_ns=MS)
+        shop.now[1] -= 3 * MS
+        shop.call("redis.Redis.execute_command", "db", "SET", each_ns=5 * MS, inner_wall_ns=3 * MS)
+
+    assert [each for each in shop.found() if each[0] == "reconnects"] == [("reconnects", 30, 90 * MS, 87 * MS)]
+
+
+def test_a_pool_that_opens_its_connections_and_a_crawler_do_not_reconnect(shop):
+    within(shop, ("requests.get", "net", "GET /", 5), ("socket.socket.connect", "net", "10.0.0.1:80", 4), times=10)
+    shop.call("asyncpg.connect", "db", "db/shop", times=10, each_ns=9 * MS)
+    for number in range(100):
+        host = ("socket.socket.connect", "net", f"10.0.1.{number}:80", 1)
+        within(shop, ("requests.get", "net", f"GET http://host{number}/", 2), host, times=1)
+    shop.call("socket.socket.accept", "net", "10.0.0.1:80", times=100)
+
+    assert "reconnects" not in [rule for rule, *_ in shop.found()]
+
+
+@pytest.mark.parametrize(
+    ("times", "each", "empty", "mean"),
+    [
+        (3_000, 1, 3, "1 B"),
+        (300, 2, 3, "2 B"),
+        (200, 3, 200, "1.5 B"),
+        (100, 99, 150, "40 B"),
+        (300, 100, 0, "100 B"),
+        (1, 1, 400, "less than 0.1 B"),
+    ],
+)
+def test_the_mean_of_tiny_transfers_is_rounded_and_not_cut_off(shop, times, each, empty, mean):
+    for moved, number in ((each, times), (0, empty)):
+        shop.call("os.read", "file", "/tmp/a.log", times=number, bytes=moved, each_ns=MS // 20)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "tiny reads and writes"]
+
+    assert f"{times + empty:,} calls of read with {mean} each on " in Sentences([told], "/", SECOND).of(told)

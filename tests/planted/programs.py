@@ -116,6 +116,17 @@ for _ in range(300):
     connection = socket.create_connection(server.server_address)  # cause: reconnects | slow calls
     connection.close()
 """,
+    "a connection for each page": SERVER
+    + """
+import http.client
+def page():
+    connection = http.client.HTTPConnection(*server.server_address)
+    connection.request("GET", "/")  # cause: reconnects
+    connection.getresponse().read()
+    connection.close()
+for _ in range(300):
+    page()
+""",
     "one byte at a time written": """
 import os
 file = os.open("out", os.O_WRONLY | os.O_CREAT)
@@ -225,6 +236,18 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
+""",
+    "two locks in opposite order": """
+import threading, time
+first, second = threading.Lock(), threading.Lock()
+def pay(one, other):
+    with one:
+        time.sleep(0.05)
+        with other:  # cause: deadlock
+            pass
+for pair in ((first, second), (second, first)):
+    threading.Thread(target=pay, args=pair, daemon=True).start()
+time.sleep(0.6)  # cause: slow calls
 """,
     "a few connections for many threads": """
 import threading, time

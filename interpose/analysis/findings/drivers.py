@@ -15,6 +15,8 @@ from interpose.experiments.model.stacks import Site
 
 # Who takes less than half of the time is not the one to look at.
 MOST = 0.5
+# These databases are libraries: what their calls compute is the work of the database.
+IN_PROCESS = frozenset(("sqlite3", "duckdb"))
 # What the calls take, not only what they wait for, is a tenth of the time.
 SLOW = Floor(share=SLOW_SHARE, is_of_evidence=True)
 
@@ -38,6 +40,16 @@ def driver_computes(survey: Survey) -> Iterator[Finding]:
         own_cpu_ns = sum(each.cpu_ns - each.native_cpu_ns for each in rows)
         if _driver(rows[0]) in talking and own_cpu_ns >= MOST * total_of(rows)[1]:
             yield found("driver computes", rows, own_cpu_ns, floor=SLOW)
+
+
+def computes(finding: Finding) -> bool:
+    """Whether the calls in the evidence mostly computed."""
+    return finding.cpu_ns >= MOST * finding.wall_ns
+
+
+def is_in_process(calls: Calls) -> bool:
+    """Whether the database runs in the process of its client."""
+    return _driver(calls) in IN_PROCESS
 
 
 def _mostly_waiting(survey: Survey, kind: str) -> Iterator[tuple[list[Calls], int]]:

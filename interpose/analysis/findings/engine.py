@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings import drivers, event_loops, files, next_steps, statements, waits
+from interpose.analysis.findings import drivers, event_loops, files, locks, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding, merged
 from interpose.analysis.findings.survey import Survey
 
@@ -28,6 +28,8 @@ RULES: tuple[Rule, ...] = (
     files.forced_writes,
     event_loops.blocked,
     waits.sleeps,
+    locks.deadlocks,
+    locks.unreleased,
     waits.convoys,
     waits.turns,
     waits.interpreter_lock,

@@ -36,9 +36,11 @@ class Calls:
     calls: int = 0
     failed: int = 0  # with an exception
     unended: int = 0  # in progress when their process ended, or now
+    unended_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # the time of these by process and thread
     wall_ns: int = 0
     cpu_ns: int = 0
     bytes: int = 0
+    rows: int = 0  # fetched: one event may have many fetches
     threads: set[tuple[int, int]] = field(default_factory=set)
     native_cpu_ns: int = 0
     native_wait_ns: dict[str, int] = field(default_factory=dict)
@@ -64,10 +66,11 @@ class Calls:
 
     def stand_for_all(self, population: Population) -> None:
         """Make the figures those of all transactions of `population`, as those within the kept ones let expect."""
-        sums = Sums(self.calls, bytes=self.bytes, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
+        sums = Sums(self.calls, bytes=self.bytes, rows=self.rows, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
         native = scaled(replace(sums, self_cpu_ns=self.native_cpu_ns), population)
         made = scaled(sums, population)
         self.calls, self.bytes, self.wall_ns, self.cpu_ns = made.calls, made.bytes, made.self_wall_ns, made.self_cpu_ns
+        self.rows = made.rows
         self.native_cpu_ns = native.self_cpu_ns
         for kind, wait_ns in self.native_wait_ns.items():
             self.native_wait_ns[kind] = scaled(Sums(self_wall_ns=wait_ns), population).self_wall_ns
@@ -186,6 +189,16 @@ class Finding:
     def bytes(self) -> int:
         """The bytes that they moved."""
         return sum(row.bytes for row in self.rows)
+
+    @property
+    def fetched(self) -> int:
+        """The rows that they fetched."""
+        return sum(row.rows for row in self.rows)
+
+    @property
+    def cpu_ns(self) -> int:
+        """CPU time of the calls in the evidence."""
+        return sum(row.cpu_ns for row in self.rows)
 
     @property
     def first(self) -> Calls | None:

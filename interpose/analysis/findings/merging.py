@@ -34,9 +34,11 @@ def _add(into: Calls, row: Calls) -> None:
     into.calls += row.calls
     into.failed += row.failed
     into.unended += row.unended
+    into.unended_ns = row.unended_ns | into.unended_ns
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
+    into.rows += row.rows
     into.is_estimated |= row.is_estimated
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
-from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.findings.survey import Survey, grouped, is_connect, threads_of, total_of
 from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a transaction may be steps that differ.
@@ -19,10 +19,9 @@ DOMINATES = 0.5
 # Fewer commits in a batch are not worth its being changed; a hundred together cost hardly more than one.
 COMMITS_AT_LEAST = 50
 COMMITS_TOGETHER = 100
-# Each thread may have its own connection, and a few more are made at the beginning.
-RECONNECTS_AT_LEAST = 10
+# Each thread may have its own connection, and pools open ten or so at the beginning.
+RECONNECTS_AT_LEAST = 20
 RECONNECTS_A_THREAD = 2
-CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
 _ENDS = re.compile(r"\s*(commit|end)\b", re.IGNORECASE)
 _CONTROLS = re.compile(
     r"\s*((begin|start transaction|rollback|savepoint|release|pragma)\b|set\s+\S)",  # SET alone is a command of Redis
@@ -71,7 +70,7 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
     """The same address or database connected to again and again."""
-    connects = [each for each in survey.of_kind("db", "net") if _connects(each)]
+    connects = [each for each in survey.connects if _connects(each)]
     for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = threads_of(rows)
@@ -129,7 +128,12 @@ def is_control(statement: str) -> bool:
 
 def is_sql(each: Calls) -> bool:
     """Whether the detail of calls of a database is a statement in SQL, and not a command, a topic or a key."""
-    return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL and bool(_SQL.match(each.detail))
+    return has_sql(each) and bool(_SQL.match(each.detail))
+
+
+def has_sql(each: Calls) -> bool:
+    """Whether calls are those of a database with statements in SQL and rows."""
+    return each.intrinsic.partition(".")[0] not in _WITHOUT_SQL
 
 
 def writes(each: Calls) -> bool:
@@ -143,4 +147,4 @@ def is_redis(each: Calls) -> bool:
 
 
 def _connects(each: Calls) -> bool:
-    return each.verb in CONNECTING and not _OF_ITS_OWN.fullmatch(each.detail)
+    return is_connect(each) and not _OF_ITS_OWN.fullmatch(each.detail)

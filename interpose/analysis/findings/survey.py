@@ -36,6 +36,10 @@ from interpose.kinds import IDLE, NATIVE
 FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
 # Inner calls of these kinds, of the same kind or native, count as part of the outer call.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
+# All that a connecting call does at its line counts as part of it: it reads certificates, resolves names, logs in.
+CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
+OF_CONNECTING = frozenset(("db", "net"))
+_APART = frozenset(("gil", IDLE, "logic"))  # and all but these, which rules look for wherever they are
 _THREADING = "/threading.py"
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
@@ -73,6 +77,7 @@ class Survey:
         self.thinking_ns = 0
         self.not_kept = Population()
         self._found: dict[Hashable, Calls] = {}
+        self._inner_connects: dict[Hashable, Calls] = {}
         self._kept: dict[str, tuple[Counter[str], Counter[str]]] = {}  # what is counted within sampled transactions
         populations: dict[str, Population] = {}  # by experiment
         is_estimated = is_sampled(analysis.experiment) and not analysis.is_part
@@ -93,7 +98,7 @@ class Survey:
         known = {name: each for name, each in populations.items() if is_scaled and each.is_known}
         for name in populations.keys() - known.keys():
             self.not_kept.add(populations[name])
-        for calls in self._found.values():
+        for calls in (*self._found.values(), *self._inner_connects.values()):
             if calls.sampled_in in known:
                 calls.stand_for_all(known[calls.sampled_in])
         for name, kept in self._kept.items():
@@ -172,6 +177,12 @@ class Survey:
         """The calls of these kinds, largest first."""
         return [each for each in self.calls if each.kind in kinds] if self._kinds.intersection(kinds) else []
 
+    @property
+    def connects(self) -> list[Calls]:
+        """The calls that connect to databases and over the network. Those that others make inside, as a request does,
+        are rows of their own, with all that is inside them; the time of the others contains theirs."""
+        return [each for each in (*self.calls, *self._inner_connects.values()) if is_connect(each)]
+
     @cached_property
     def _kinds(self) -> frozenset[str]:
         return frozenset(each.kind for each in self._found.values())
@@ -185,10 +196,27 @@ class Survey:
         self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str = ""
     ) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
+        return self._like(self._found, intrinsic, site, detail, transaction, sampled_in)
+
+    def inner_connects_like(
+        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str
+    ) -> Calls:
+        """The same of calls that connect inside others."""
+        return self._like(self._inner_connects, intrinsic, site, detail, transaction, sampled_in)
+
+    @staticmethod
+    def _like(
+        rows: dict[Hashable, Calls],
+        intrinsic: Intrinsic,
+        site: Site | None,
+        detail: str,
+        transaction: str,
+        sampled_in: str,
+    ) -> Calls:
         key = (intrinsic.kind, intrinsic.name, site, detail, transaction, sampled_in)
-        found = self._found.get(key)
+        found = rows.get(key)
         if found is None:
-            found = self._found[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
+            found = rows[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
         return found
 
 
@@ -207,19 +235,23 @@ class _Reading:
         their calls are missing."""
         if is_sampled:
             self._standings = {id(record): standing for record, standing in standings(self._process, records)}
-        waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
+        waiting: list[tuple[Record, str, Calls | None, bool]] = [(record, "", None, False) for record in records.roots]
         while waiting:
-            record, transaction, around = waiting.pop()
+            record, transaction, around, connects = waiting.pop()
             intrinsic = self._process.intrinsic(record.key[1]) if record.is_call else None
             if intrinsic and intrinsic.passed_over:
-                waiting.extend((each, "", None) for each in record.inner)
+                waiting.extend((each, "", None, False) for each in record.inner)
                 continue
             if not transaction and record.name:
                 transaction = self._transaction(record)
             if intrinsic:
-                around = self._put(record, intrinsic, transaction, around)
+                outer, around = around, self._put(record, intrinsic, transaction, around)
+                is_inner = around is outer and not connects and is_connect(intrinsic)
+                if is_inner:
+                    self._put_inner_connect(record, intrinsic, transaction)
+                connects = is_inner or (around is outer and connects) or is_connect(around)
             if record.inner:
-                waiting.extend([(each, transaction, around) for each in record.inner])
+                waiting.extend([(each, transaction, around, connects) for each in record.inner])
 
     def add_in_progress(self, calls: Iterable[InProgress]) -> None:
         """Add calls in progress, each thread's from the outermost on, with the time that is theirs so far."""
@@ -232,7 +264,9 @@ class _Reading:
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 outer = around.get(each.thread)
                 made = around[each.thread] = self._put(record, intrinsic, "", outer)
-                made.unended += made is not outer
+                if made is not outer:
+                    made.unended += 1
+                    made.unended_ns[self._number, each.thread] = each.self_wall_ns
 
     def _transaction(self, record: Record) -> str:
         """The name of the transactions `record`; empty if they have none."""
@@ -254,27 +288,49 @@ class _Reading:
 
     def _put(self, record: Record, intrinsic: Intrinsic, transaction: str, around: Calls | None) -> Calls:
         """Add the calls of `record`; returns what they are among."""
-        (thread, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
+        (_, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
             is_native = intrinsic.name.startswith(NATIVE)
-            if is_native or around.kind == intrinsic.kind:
+            if is_native or around.kind == intrinsic.kind or self._is_of_connecting(around, intrinsic, stack):
                 around.add_inner(intrinsic.kind, sums, is_native)
                 return around
         if intrinsic.terminal and intrinsic.kind == "screen":
             self._survey.thinking_ns += sums.self_wall_ns
         site, text = self._process.own_line(stack), self._process.string(detail)
         found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in)
-        found.calls += sums.calls
-        found.failed += sums.errors
-        found.wall_ns += sums.self_wall_ns
-        found.cpu_ns += sums.self_cpu_ns
-        found.bytes += sums.bytes
-        found.threads.add((self._number, thread))
-        found.see(self._number, sums.first_ns, sums.last_ns)
+        self._add(found, record, sums.self_wall_ns, sums.self_cpu_ns)
         if intrinsic.kind == "sync" and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found
+
+    def _put_inner_connect(self, record: Record, intrinsic: Intrinsic, transaction: str) -> None:
+        """Add calls that connect inside others, with all that is inside them."""
+        (_, _, stack, detail), sampled_in = record.key, self._sampled_in(record)
+        site, text = self._process.own_line(stack), self._process.string(detail)
+        found = self._survey.inner_connects_like(intrinsic, site, text, transaction, sampled_in)
+        self._add(found, record, record.sums.wall_ns, record.sums.cpu_ns)
+
+    def _is_of_connecting(self, around: Calls, intrinsic: Intrinsic, stack: int) -> bool:
+        """Whether calls inside `around` are what its library does to connect."""
+        return is_connect(around) and intrinsic.kind not in _APART and self._process.own_line(stack) == around.site
+
+    def _add(self, found: Calls, record: Record, wall_ns: int, cpu_ns: int) -> None:
+        sums = record.sums
+        found.calls += sums.calls
+        found.failed += sums.errors
+        found.wall_ns += wall_ns
+        found.cpu_ns += cpu_ns
+        found.bytes += sums.bytes
+        found.rows += sums.rows
+        found.threads.add((self._number, record.key[0]))
+        found.see(self._number, sums.first_ns, sums.last_ns)
+
+
+def is_connect(calls: Calls | Intrinsic) -> bool:
+    """Whether calls connect to a database or over the network."""
+    name = calls.intrinsic if isinstance(calls, Calls) else calls.name
+    return calls.kind in OF_CONNECTING and name.rpartition(".")[2] in CONNECTING
 
 
 def grouped(found: Iterable[Item], group_of: Callable[[Item], Group]) -> Iterator[tuple[Group, list[Item]]]:

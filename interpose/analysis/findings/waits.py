@@ -37,7 +37,7 @@ SEMAPHORES = ("threading.Semaphore.acquire", "multiprocessing.SemLock.acquire", 
 FOR_A_TURN = frozenset((*SEMAPHORES, "queue.Queue.put"))
 _PACKAGES = re.compile(r"/(?:site|dist)-packages/")
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
-_HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
+HELD = re.compile(r"held by thread (?P<thread>\d+)(?: at (?P<place>.+))?", re.DOTALL)
 
 
 def sleeps(survey: Survey) -> Iterator[Finding]:
@@ -50,10 +50,8 @@ def sleeps(survey: Survey) -> Iterator[Finding]:
 
 def convoys(survey: Survey) -> Iterator[Finding]:
     """Threads that wait for locks that were taken at one line; who waits for a thread's end waits for no lock."""
-    held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind("sync")]
-    waits = {id(each): match[1] for each, match in held if match}
-    for holder, rows in grouped([each for each, match in held if match], lambda each: waits[id(each)]):
-        if threads_of(rows) > 1 and not _OF_A_THREAD.search(holder):
+    for holder, rows in grouped(survey.of_kind("sync"), lambda each: _holder(each.detail)):
+        if holder and threads_of(rows) > 1 and not is_of_a_thread(holder):
             floor = Floor(WAITS_AT_LEAST)
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=floor)
 
@@ -68,7 +66,7 @@ def turns(survey: Survey) -> Iterator[Finding]:
 
 def _is_for_a_turn(each: Calls) -> bool:
     """Whether others had what it waited for. In an installed package a condition is mostly for that: a pool's."""
-    if not each.caller or _HELD.fullmatch(each.detail):
+    if not each.caller or _holder(each.detail):
         return False
     if each.intrinsic in FOR_A_TURN:
         return not each.caller.function.endswith(".wait")  # of multiprocessing's conditions and events
@@ -77,11 +75,20 @@ def _is_for_a_turn(each: Calls) -> bool:
 
 def interpreter_lock(survey: Survey) -> Iterator[Finding]:
     """Threads that wait for the interpreter lock, which others give up at one line: the place where they had it."""
-    held = [(each, _HELD.fullmatch(each.detail)) for each in survey.of_kind(GIL)]
-    places = {id(each): match[1] if match else "" for each, match in held}
-    for holder, rows in grouped([each for each, _ in held], lambda each: places[id(each)]):
+    for holder, rows in grouped(survey.of_kind(GIL), lambda each: _holder(each.detail)):
         if holder:
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=LARGE)
+
+
+def is_of_a_thread(place: str) -> bool:
+    """Whether a lock taken there is held for the life of a thread: a wait for it is one for the thread's end."""
+    return bool(_OF_A_THREAD.search(place))
+
+
+def _holder(detail: str) -> str:
+    """The place at which a lock was taken; empty if it is unknown."""
+    held = HELD.fullmatch(detail)
+    return held["place"] or "" if held else ""
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from interpose.analysis.findings import drivers
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
-from interpose.analysis.findings.statements import is_redis, is_sql, writes
-from interpose.analysis.findings.waits import GIL, INTERPRETER_LOCK, PIPE
+from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
+from interpose.analysis.findings.waits import GIL, HELD, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
@@ -26,6 +27,8 @@ _ADVICE = {
     "fsync storm": "Force the data to disk once, after the last write.",
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
+    "lock not released": "Hold the lock for a shorter time, and release it in each case: with lock.",
     "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
     "repeated work": "Cache the result.",
     "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
@@ -64,15 +67,19 @@ _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: async
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
+_OWN_LOCK_ADVICE = "Release it first, or use threading.RLock."
+
 _REDIS_ADVICE_BY_RULE = {"N+1 statements": _REDIS_ADVICE, "driver computes": _REDIS_DRIVER_ADVICE}
 
+_IN_PROGRESS = frozenset(("deadlock", "lock not released"))
+_OF_LOCKS = _IN_PROGRESS | {"lock convoy"}
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
 _OTHER_ADVICE = (
     *(_SQL_ADVICE, _SQL_WRITES_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
     *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE),
     *(_NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
-    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE),
+    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE, _OWN_LOCK_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
@@ -93,12 +100,16 @@ def advice_for(finding: Finding) -> str:
         return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":
         return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
+    if finding.rule in _IN_PROGRESS and _waits_for_itself(finding.rows[:1]):
+        return _OWN_LOCK_ADVICE
     if finding.rule in _REDIS_ADVICE_BY_RULE and finding.first and is_redis(finding.first):
         return _REDIS_ADVICE_BY_RULE[finding.rule]
     if finding.rule == "N+1 statements" and finding.rows and is_sql(_asked(finding)):
         return _SQL_WRITES_ADVICE if writes(_asked(finding)) else _SQL_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
+    if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
+        return _ADVICE["slow statement" if drivers.is_in_process(finding.first) else "driver computes"]
     return _ADVICE_BY_KIND.get(finding.first.kind, _SEE_CALLS)
 
 
@@ -124,7 +135,7 @@ class Sentences:
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
         sites |= {each.inner.site for each in listed if each.inner and each.inner.site}
-        sites |= {site for each in listed if (site := _holder(each))}
+        sites |= {site for each in listed for site in _holders(each)}
         self._places = Places([site.file for site in sites], cwd, shown)
         self.shown = self._places.shown
         self._cwd = cwd
@@ -192,8 +203,15 @@ def _quoted(text: str) -> str:
 
 def _each(finding: Finding) -> str:
     """What follows the calls: the mean of several, and which did not take their time."""
-    mean = f", {duration(finding.wall_ns // finding.calls)} each" if finding.calls > 1 else ""
+    number = _fetched(finding) or finding.calls
+    mean = f", {duration(finding.wall_ns // number)} each" if number > 1 else ""
     return mean + _cut_off(finding)
+
+
+def _fetched(finding: Finding) -> int:
+    """The number of rows, where these calls fetched several a call or, as one event may have many, a fetch; else 0."""
+    is_of_rows = finding.first is not None and has_sql(finding.first) and finding.fetched > finding.calls
+    return finding.fetched if is_of_rows and not finding.made else 0
 
 
 def _cut_off(finding: Finding) -> str:
@@ -239,9 +257,17 @@ def _reconnects(words: Sentences, finding: Finding) -> str:
 
 def _tiny(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    mean = size(finding.bytes // finding.calls)
+    mean = _mean_size(finding.bytes, finding.calls)
     what = f"{count(finding.calls, 'call')} of {finding.first.verb} with {mean} each"
     return f"{what} on {words.path(finding.about)} from {words.lines(finding)} ({words.took(finding)})."
+
+
+def _mean_size(moved: int, calls: int) -> str:
+    """The mean of what calls moved: `1 B`, `1.5 B`, `64 B`; never nothing, if anything was moved."""
+    mean = round(moved / calls, 1)
+    if moved and not mean:
+        return "less than 0.1 B"
+    return size(round(moved / calls)) if mean >= 10 or mean == int(mean) else f"{mean} B"
 
 
 def _forced(words: Sentences, finding: Finding) -> str:
@@ -257,11 +283,54 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 
 def _convoy(words: Sentences, finding: Finding) -> str:
-    site, threads = _holder(finding), count(finding.units, "thread")
+    site, threads = _site(finding.about), count(finding.units, "thread")
     holder = words.line(site) if site else words.path(finding.about)
     lock = "Python's interpreter lock, which was" if _is_of_interpreter(finding) else "a lock"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
     return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+
+
+def _deadlock(words: Sentences, finding: Finding) -> str:
+    waits = [f"{_waiting(words, row)} {_taken(words, row)}" for row in finding.rows[:_LINES]]
+    more = len(finding.rows) - len(waits)
+    waits += [f"{count(more, 'more thread')} in the same circle"] if more else []
+    return f"Deadlock: {', and '.join(waits)} ({words.of_time(finding.bound_ns)})."
+
+
+def _unreleased(words: Sentences, finding: Finding) -> str:
+    row = finding.rows[0]
+    several = finding.units > 1
+    waits = f"{finding.units:,} threads wait at {words.lines(finding)} for a lock" if several else _waiting(words, row)
+    waits = waits[0].upper() + waits[1:]
+    still = " and still holds" if HELD.fullmatch(row.detail) else ""
+    return f"{waits} {_taken(words, row)}{still} ({words.of_time(finding.bound_ns)})."
+
+
+def _waiting(words: Sentences, row: Calls) -> str:
+    """A wait in progress: `thread 2 waits at app.py:6 pay for a lock`."""
+    return f"thread {_waiting_thread(row)} waits at {words.where(row)} for a lock"
+
+
+def _taken(words: Sentences, row: Calls) -> str:
+    """Which thread took the lock, and where: `that thread 3 took at app.py:4 refund`."""
+    held = HELD.fullmatch(row.detail)
+    if not held:
+        return "whose holder is unknown"
+    site = _site(held["place"])
+    place = f" at {words.line(site)}" if site else f" at {held['place']}" if held["place"] else ""
+    return f"that {'it' if _waits_for_itself([row]) else 'thread ' + held['thread']} took{place}"
+
+
+def _waits_for_itself(rows: Iterable[Calls]) -> bool:
+    """Whether threads wait for locks that they took themselves."""
+    held = [(row, HELD.fullmatch(row.detail)) for row in rows]
+    return any(match and int(match["thread"]) == _waiting_thread(row) for row, match in held)
+
+
+def _waiting_thread(row: Calls) -> int:
+    """The thread that has waited longest of those whose call is in progress; 0 for none."""
+    _, thread = max(row.unended_ns, key=lambda each: row.unended_ns[each], default=(0, 0))
+    return thread
 
 
 def _turns(words: Sentences, finding: Finding) -> str:
@@ -270,9 +339,16 @@ def _turns(words: Sentences, finding: Finding) -> str:
     return f"{waited} from {words.where(finding.first)} ({words.took(finding)})."
 
 
-def _holder(finding: Finding) -> Site | None:
-    """The line that held the lock; None if the recorder's text names another sort of place."""
-    line = _LINE.fullmatch(finding.about) if finding.rule == "lock convoy" else None
+def _holders(finding: Finding) -> Iterator[Site]:
+    """The lines that held the locks that it is about."""
+    if finding.rule in _OF_LOCKS:
+        places = [finding.about, *(held["place"] for row in finding.rows if (held := HELD.fullmatch(row.detail)))]
+        yield from filter(None, map(_site, places))
+
+
+def _site(place: str | None) -> Site | None:
+    """The line that held a lock; None if the recorder's text names another sort of place."""
+    line = _LINE.fullmatch(place or "")
     return Site(line["file"], int(line["line"]), line["function"], True) if line else None
 
 
@@ -364,7 +440,9 @@ def _driver(words: Sentences, finding: Finding) -> str:
 
 def _made(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    return f"{count(finding.calls, 'call')} of {finding.first.intrinsic} from {words.where(finding.first)}"
+    fetched = _fetched(finding)
+    what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(finding.calls, 'call')} of"
+    return f"{what} {finding.first.intrinsic} from {words.where(finding.first)}"
 
 
 def _children(words: Sentences, finding: Finding) -> str:
@@ -425,6 +503,8 @@ _SENTENCES: dict[str, Callable[[Sentences, Finding], str]] = {
     "fsync storm": _forced,
     "sleep within a transaction": _sleep,
     "lock convoy": _convoy,
+    "deadlock": _deadlock,
+    "lock not released": _unreleased,
     "waits for a turn": _turns,
     "repeated work": _again,
     "database waits for the disk": _disk,

@@ -1,0 +1,81 @@
+"""Rules about locks that threads wait for when the recording ends, or now: deadlocks, and locks held too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from interpose.analysis.findings.finding import Calls, Finding, found
+from interpose.analysis.findings.survey import Survey, grouped
+from interpose.analysis.findings.waits import HELD, LARGE, is_of_a_thread
+
+# Waits in threading's own classes (conditions, events, joins) are calls of these classes, not of the locks inside them.
+LOCKS = ("threading.Lock.", "threading.RLock.")
+WAITING = "waiting thread"
+Thread = tuple[int, int]  # number of the process, number of the thread in it
+
+
+class Wait(NamedTuple):
+    """A thread's wait in progress for a lock, its time so far, and which thread holds the lock from which place; no
+    holder and an empty place if unknown."""
+
+    calls: Calls
+    thread: Thread
+    wall_ns: int
+    holder: Thread | None
+    place: str
+
+
+def deadlocks(survey: Survey) -> Iterator[Finding]:
+    """Threads that wait for each other's locks in a circle, or the only thread for a lock that it took itself."""
+    by_thread = {each.thread: each for each in _waits(survey)}
+    circles = [each for each in _circles(by_thread) if len(each) > 1 or _is_alone(survey, each[0].thread)]
+    for _, alike in grouped(circles, lambda circle: frozenset(id(each.calls) for each in circle)):
+        waits = [each for circle in alike for each in circle]
+        yield found("deadlock", _rows(waits), _in_progress_ns(waits), units=len(waits), unit=WAITING, floor=LARGE)
+
+
+def unreleased(survey: Survey) -> Iterator[Finding]:
+    """Threads that wait for locks that were taken at one line."""
+    for (place, _), waits in grouped(_waits(survey), lambda each: (each.place, not each.place and each.calls.site)):
+        bound_ns, named = _in_progress_ns(waits), {"units": len(waits), "unit": WAITING, "about": place}
+        yield found("lock not released", _rows(waits), bound_ns, floor=LARGE, **named)
+
+
+def _rows(waits: list[Wait]) -> list[Calls]:
+    return list({id(each.calls): each.calls for each in waits}.values())
+
+
+def _in_progress_ns(waits: list[Wait]) -> int:
+    return sum(each.wall_ns for each in waits)
+
+
+def _waits(survey: Survey) -> Iterator[Wait]:
+    """The waits in progress. If nobody was seen to take the lock, only those in the program's own code are told: in a
+    library it is a signal."""
+    for calls in survey.of_kind("sync"):
+        held = HELD.fullmatch(calls.detail)
+        place = held["place"] or "" if held else ""
+        is_told = not is_of_a_thread(place) if held else calls.caller == calls.site
+        if calls.intrinsic.startswith(LOCKS) and calls.site and is_told:
+            for thread, wall_ns in calls.unended_ns.items():
+                yield Wait(calls, thread, wall_ns, (thread[0], int(held["thread"])) if held else None, place)
+
+
+def _circles(waits: dict[Thread, Wait]) -> Iterator[list[Wait]]:
+    """The waits in which each thread waits for the next, and the last for the first; each circle once."""
+    seen: set[Thread] = set()
+    for first in waits:
+        path: list[Thread] = []
+        at: Thread | None = first
+        while at in waits and at not in seen:
+            seen.add(at)
+            path.append(at)
+            at = waits[at].holder
+        if at in path:
+            yield [waits[each] for each in path[path.index(at) :]]
+
+
+def _is_alone(survey: Survey, thread: Thread) -> bool:
+    """Whether its process has no other thread, which could release the lock."""
+    return len(survey.analysis.accounts[thread[0]].threads) == 1
