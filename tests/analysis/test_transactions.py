@@ -18,7 +18,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST
 from interpose.analysis.findings.engine import findings
-from interpose.analysis.findings.survey import Survey
+from interpose.analysis.findings.survey import Named, Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.transactions import transactions_table
@@ -327,7 +327,7 @@ def test_what_a_thread_did_for_a_transaction_that_has_not_ended_has_its_name_and
     assert rows(made)["GET /a"] == (0, 0, 0, 0)
     assert on_thread(made)["GET /a"] == (3000, 0)
     assert transactions_table(made).values(made.by_key["GET /a", None])["least_ns"] is None
-    assert Survey(Analysis(Experiment(str(shop.build.directory)))).counts["GET /a"] == 3
+    assert Survey(Analysis(Experiment(str(shop.build.directory)))).counts[Named("GET /a")] == 3
 
 
 def test_what_one_request_awaits_together_overlaps_within_it(shop):

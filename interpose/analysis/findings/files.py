@@ -46,7 +46,7 @@ def forced_writes(survey: Survey) -> Iterator[Finding]:
     for (_, transaction), rows in grouped(forcing, lambda each: (each.site, each.transaction)):
         calls, wall_ns = total_of(rows)
         files = len({each.detail for each in rows})
-        units, unit = (survey.counts[transaction], "transaction") if transaction else (files, "file")
+        units, unit = (survey.transactions_of(rows), "transaction") if transaction else (files, "file")
         floor = Floor(FORCED_AT_LEAST, FORCED_IN_ONE, apart=transaction)
         yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, floor=floor)
 

@@ -47,7 +47,7 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         calls, _ = total_of(rows)
-        units = survey.counts[transaction] if transaction else threads_of(rows)
+        units = survey.transactions_of(rows) if transaction else threads_of(rows)
         floor = Floor(0 if transaction else TIMES_ALONE, TIMES_IN_ONE, apart=transaction)
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
@@ -64,7 +64,7 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
         if not transaction or transaction in survey.batches:
             units, unit, floor = -(-calls // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
         else:
-            units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
+            units, unit, floor = survey.transactions_of(rows), "transaction", Floor(a_unit=2, apart=transaction)
         bound_ns = spared_ns(wall_ns, calls, units)
         yield found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor)
 

@@ -27,7 +27,7 @@ from interpose.analysis.transactions.estimate import (
     standings,
 )
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of
+from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of, site_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -55,25 +55,36 @@ class Times(NamedTuple):
         return Times(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
+class Named(NamedTuple):
+    """What transactions are named by: a text and, if it is that of a function, the line that ended or began them."""
+
+    text: str
+    site: Site | None = None
+
+
+UNNAMED = Named("")
+
+
 class Survey:
     """The calls of an experiment, like ones combined; those in progress count with the time that is theirs so far.
 
-    `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
-    and follow each other. `thinking_ns` is the time spent reading the terminal. With `histograms`, the records that it
-    leaves to other analyses have them. If transactions were sampled, calls within those kept, and their number, are
-    estimated for all of them, as in a profile. `not_kept` are those of which nothing is estimated: all without
-    `is_scaled`, or if none was kept.
+    `counts` is the number of transactions by what names them; `batches` are the texts of those that no user waited for:
+    they end with commits, and follow each other. `thinking_ns` is the time spent reading the terminal. With
+    `histograms`, the records that it leaves to other analyses have them. If transactions were sampled, calls within
+    those kept, and their number, are estimated for all of them, as in a profile. `not_kept` are those of which nothing
+    is estimated: all without `is_scaled`, or if none was kept.
     """
 
     def __init__(self, analysis: Analysis, histograms: bool = False, is_scaled: bool = True) -> None:
         self.analysis = analysis
-        self.counts: Counter[str] = Counter()
-        self._parts: Counter[str] = Counter()  # units where nothing else has the name: later it was a better one
+        self.counts: Counter[Named] = Counter()
+        self._parts: Counter[Named] = Counter()  # units where nothing else has the name: later it was a better one
         self.batches: set[str] = set()
         self.thinking_ns = 0
         self.not_kept = Population()
         self._found: dict[Hashable, Calls] = {}
-        self._kept: dict[str, tuple[Counter[str], Counter[str]]] = {}  # what is counted within sampled transactions
+        self._within: defaultdict[Calls, set[Named]] = defaultdict(set)  # the transactions in which they were made
+        self._kept: dict[str, tuple[Counter[Named], Counter[Named]]] = {}  # what is counted within sampled transactions
         populations: dict[str, Population] = {}  # by experiment
         is_estimated = is_sampled(analysis.experiment) and not analysis.is_part
         for number, process in enumerate(analysis.experiment.processes):
@@ -176,19 +187,25 @@ class Survey:
     def _kinds(self) -> frozenset[str]:
         return frozenset(each.kind for each in self._found.values())
 
-    def count(self, transaction: str, number: int, is_part: bool, sampled_in: str) -> None:
-        """Count transactions with that name, or what other threads did for them."""
+    def transactions_of(self, rows: Iterable[Calls]) -> int:
+        """How many transactions may have made these calls: those that end at the same lines, or have the same name."""
+        return sum(self.counts[named] for named in set[Named]().union(*(self._within[each] for each in rows)))
+
+    def count(self, transaction: Named, number: int, is_part: bool, sampled_in: str) -> None:
+        """Count transactions named so, or what other threads did for them."""
         counts = self._kept.setdefault(sampled_in, (Counter(), Counter())) if sampled_in else (self.counts, self._parts)
         counts[is_part][transaction] += number
 
     def calls_like(
-        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str = ""
+        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: Named, sampled_in: str = ""
     ) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
-        key = (intrinsic.kind, intrinsic.name, site, detail, transaction, sampled_in)
+        key = (intrinsic.kind, intrinsic.name, site, detail, transaction.text, sampled_in)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
+        if transaction.text:
+            self._within[found].add(transaction)
         return found
 
 
@@ -199,7 +216,7 @@ class _Reading:
         self._survey = survey
         self._process = process
         self._number = number
-        self._names: dict[int, str] = {}
+        self._names: dict[int, Named] = {}
         self._standings: dict[int, int] = {}  # where records stand, if transactions were sampled
 
     def add(self, records: Records, is_sampled: bool) -> None:
@@ -207,14 +224,14 @@ class _Reading:
         their calls are missing."""
         if is_sampled:
             self._standings = {id(record): standing for record, standing in standings(self._process, records)}
-        waiting: list[tuple[Record, str, Calls | None]] = [(record, "", None) for record in records.roots]
+        waiting: list[tuple[Record, Named, Calls | None]] = [(record, UNNAMED, None) for record in records.roots]
         while waiting:
             record, transaction, around = waiting.pop()
             intrinsic = self._process.intrinsic(record.key[1]) if record.is_call else None
             if intrinsic and intrinsic.passed_over:
-                waiting.extend((each, "", None) for each in record.inner)
+                waiting.extend((each, UNNAMED, None) for each in record.inner)
                 continue
-            if not transaction and record.name:
+            if not transaction.text and record.name:
                 transaction = self._transaction(record)
             if intrinsic:
                 around = self._put(record, intrinsic, transaction, around)
@@ -231,28 +248,28 @@ class _Reading:
                 sums.first_ns, sums.last_ns = call.start_ns, each.until_ns
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 outer = around.get(each.thread)
-                made = around[each.thread] = self._put(record, intrinsic, "", outer)
+                made = around[each.thread] = self._put(record, intrinsic, UNNAMED, outer)
                 made.unended += made is not outer
 
-    def _transaction(self, record: Record) -> str:
-        """The name of the transactions `record`; empty if they have none."""
+    def _transaction(self, record: Record) -> Named:
+        """What names the transactions `record`; UNNAMED if they have no name."""
         if record.name not in self._names:
-            text = name_of(self._process, record.name)
-            self._names[record.name] = "" if text in PSEUDO else plain_name(text)
-        text = self._names[record.name]
+            text, site = name_of(self._process, record.name), site_of(self._process, record.name)
+            self._names[record.name] = UNNAMED if text in PSEUDO else Named(plain_name(text), site)
+        named = self._names[record.name]
         is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
-        if text:
-            self._survey.count(text, record.sums.calls, is_part, self._sampled_in(record))
+        if named.text:
+            self._survey.count(named, record.sums.calls, is_part, self._sampled_in(record))
             if not record.is_call and not record.sums.think_wall_ns and not is_in_progress(record.name):
-                self._survey.batches.add(text)
-        return text
+                self._survey.batches.add(named.text)
+        return named
 
     def _sampled_in(self, record: Record) -> str:
         """The experiment of the calls if they are those of sampled transactions, which represent the others; else
         empty."""
         return experiment_of(self._process) if self._standings.get(id(record)) in (KEPT, WITHIN) else ""
 
-    def _put(self, record: Record, intrinsic: Intrinsic, transaction: str, around: Calls | None) -> Calls:
+    def _put(self, record: Record, intrinsic: Intrinsic, transaction: Named, around: Calls | None) -> Calls:
         """Add the calls of `record`; returns what they are among."""
         (thread, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:

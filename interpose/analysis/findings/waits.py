@@ -43,8 +43,8 @@ _HELD = re.compile(r"held by thread \d+ at (.+)", re.DOTALL)
 def sleeps(survey: Survey) -> Iterator[Finding]:
     """Sleeping within a transaction, while somebody waits for it."""
     sleeping = [each for each in survey.of_kind("sleep") if each.transaction]
-    for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
-        units = survey.counts[transaction]
+    for _, rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
+        units = survey.transactions_of(rows)
         yield found("sleep within a transaction", rows, units=units, unit="transaction")
 
 
