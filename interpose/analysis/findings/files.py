@@ -54,7 +54,7 @@ def forced_writes(survey: Survey) -> Iterator[Finding]:
 def work_repeated(survey: Survey) -> Iterator[Finding]:
     """The same file, address or statement without parameters read again and again."""
     yield from _files_again(survey)
-    read = [each for each in survey.of_kind("db", "net") if _is_the_same_each_time(each)]
+    read = [each for each in survey.of_kind("db", "net") if not each.among and _is_the_same_each_time(each)]
     for (_, detail), same in grouped(read, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(same)
         units = processes_of(same)

@@ -37,6 +37,8 @@ def _add(into: Calls, row: Calls) -> None:
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
+    into.longest_ns = max(into.longest_ns, row.longest_ns)
+    into.among += row.among
     into.is_estimated |= row.is_estimated
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns

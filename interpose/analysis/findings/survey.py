@@ -117,8 +117,13 @@ class Survey:
 
     @cached_property
     def calls(self) -> list[Calls]:
-        """The calls, those that took most first."""
-        return sorted(self._found.values(), key=lambda each: -each.wall_ns)
+        """The calls, those that took most first; one of a database that took far longer than those like it is apart."""
+        calls: list[Calls] = []
+        for each in self._found.values():
+            parts = each.apart() or (each,)
+            calls += parts
+            self._within |= {part: self._within[each] for part in parts if each in self._within}
+        return sorted(calls, key=lambda each: -each.wall_ns)
 
     @cached_property
     def idle_ns(self) -> int:
@@ -273,7 +278,7 @@ class _Reading:
         """Add the calls of `record`; returns what they are among."""
         (thread, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
-            is_native = intrinsic.name.startswith(NATIVE)
+            is_native = _is_native(intrinsic)
             if is_native or around.kind == intrinsic.kind:
                 around.add_inner(intrinsic.kind, sums, is_native)
                 return around
@@ -286,12 +291,26 @@ class _Reading:
         found.wall_ns += sums.self_wall_ns
         found.cpu_ns += sums.self_cpu_ns
         found.bytes += sums.bytes
+        found.longest_ns = max(found.longest_ns, self._longest_ns(record, intrinsic))
         found.threads.add((self._number, thread))
         found.see(self._number, sums.first_ns, sums.last_ns)
         if intrinsic.kind == "sync" and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found
+
+
+    def _longest_ns(self, record: Record, intrinsic: Intrinsic) -> int:
+        """What one of these calls took at least, without what counts apart from it; 0 if that is unknown."""
+        if not record.sums.wall_most_ns:
+            return 0
+        inside = [(each, self._process.intrinsic(each.key[1])) for each in record.inner if each.is_call]
+        apart_ns = sum(each.sums.wall_ns for each, of in inside if of.kind != intrinsic.kind and not _is_native(of))
+        return max(record.sums.wall_most_ns - record.suspended_ns - apart_ns, 0)
+
+
+def _is_native(intrinsic: Intrinsic) -> bool:
+    return intrinsic.name.startswith(NATIVE)
 
 
 def grouped(found: Iterable[Item], group_of: Callable[[Item], Group]) -> Iterator[tuple[Group, list[Item]]]:

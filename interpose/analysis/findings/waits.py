@@ -85,11 +85,12 @@ def interpreter_lock(survey: Survey) -> Iterator[Finding]:
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that took much of the time, of any kind."""
+    """Calls from one line that took much of the time, of any kind. Those of a database that took far longer than others
+    like them are apart."""
     waits = {id(each) for each in survey.waits_of_loops}
     calls = [each for each in survey.calls if id(each) not in waits]
     slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
-    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
+    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic, bool(each.among))):
         yield found("slow calls", rows, floor=LARGE)
 
 
