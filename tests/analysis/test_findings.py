@@ -249,6 +249,31 @@ def test_what_a_slow_statement_fetched_is_none_of_its_calls(shop):
     assert told.startswith("3 calls of one SQL statement from ") and ", 100 ms each (300 ms of 1.00 s)" in told
 
 
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        ("asyncpg.CursorIterator.__anext__", "SELECT * FROM orders"),
+        ("asyncpg.Cursor.fetchrow", "SELECT * FROM orders"),
+        ("psycopg.Copy.finish", "COPY orders FROM STDIN"),
+        ("psycopg.AsyncCopy.finish", "COPY (SELECT * FROM orders) TO STDOUT"),
+    ],
+)
+def test_to_go_on_with_a_statement_is_not_to_make_it_again(shop, name, statement):
+    def calls(inside):
+        shop.call(name, "db", statement, times=30, each_ns=12 * MS, inside=inside)
+
+    shop.request("GET /orders", calls)
+
+    assert shop.found() == []
+
+
+def test_a_slow_copy_has_what_its_line_waited(shop):
+    shop.call("psycopg.Cursor.copy", "db", "copy (select ? from a, b) to stdout", each_ns=0)
+    shop.call("psycopg.Connection.wait", "db", each_ns=300 * MS)
+
+    assert shop.found() == [("slow statement", 1, 300 * MS, 300 * MS)]
+
+
 def test_a_slow_statement_among_others_that_take_more_is_none(shop):
     for number in range(3):
         shop.ask(f"SELECT ? FROM a{number}", line=90 + number, each_ns=100 * MS)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, largest_line, spared_ns
+from interpose.analysis.findings.statements import goes_on
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
 
 # Half a kilobyte is what a disk moves at least; Python's own buffer holds eight.
@@ -92,6 +93,8 @@ def _asks(intrinsic: str) -> bool:
 
 def _is_the_same_each_time(each: Calls) -> bool:
     """Whether the detail identifies what was requested."""
+    if goes_on(each.intrinsic):
+        return False
     if each.kind == "net":
         return _DISTINCT_REQUEST.fullmatch(each.detail) is not None
     return _QUERY.match(each.detail) is not None and not _PARAMETER.search(each.detail)

@@ -29,13 +29,15 @@ _CONTROLS = re.compile(
     r"\s*((begin|start transaction|rollback|savepoint|release|pragma)\b|set\s+\S)",  # SET alone is a command of Redis
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"\W*(select|with|update|delete)\b", re.IGNORECASE)  # what an index may help
+_ASKS = re.compile(r"\W*(select|with|update|delete|copy\s*\()\b", re.IGNORECASE)  # what an index may help
 _SQL = re.compile(
     r"\W*(select|with|insert|update|delete|replace|merge|values|call|exec|execute|create|drop|alter|truncate|copy|explain"
     r"|analyze|vacuum|show|describe|grant|declare|fetch)\b",
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
+# Calls that have the statement of a cursor or a copy which another call, or the first of them, has executed.
+_GOING_ON = ("asyncpg.Cursor.", "asyncpg.CursorIterator.", "psycopg.Copy.", "psycopg.AsyncCopy.")
 _WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
 _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
 
@@ -44,7 +46,7 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
-    statements = [each for each in told if not _connects(each) and not _controls(each)]
+    statements = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         made, _ = total_of(rows)
@@ -91,7 +93,8 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
     took far longer."""
     database, _ = _usual(survey.of_kind("db"))
     _, whole_ns = total_of(database)
-    statements = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
+    asking = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
+    statements = [each for each in asking if not goes_on(each.intrinsic)]
     fetches = _Fetches(database)
     for detail, rows in grouped(statements, lambda each: each.detail):
         calls, _ = total_of(rows)
@@ -139,6 +142,11 @@ def _controls(each: Calls) -> bool:
 def is_control(statement: str) -> bool:
     """Whether a statement begins or ends a transaction of the database, or sets something."""
     return bool(_ENDS.match(statement) or _CONTROLS.match(statement))
+
+
+def goes_on(intrinsic: str) -> bool:
+    """Whether its calls go on with a statement: they fetch rows of a cursor, or copy data."""
+    return intrinsic.startswith(_GOING_ON)
 
 
 def is_sql(each: Calls) -> bool:
