@@ -14,7 +14,7 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.rows import CODE, NOT_KEPT
 from interpose.analysis.consolidation.sums import Sums
-from interpose.analysis.findings.survey import Survey
+from interpose.analysis.findings.survey import Named, Survey
 from interpose.analysis.transactions.estimate import ALL, Population, Variation, scaled, settle
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.metadata.map import Intrinsic
@@ -363,14 +363,14 @@ def test_what_there_is_in_each_transaction_is_found_as_in_a_full_run(traced):
     surveys = [Survey(Analysis(experiment)) for experiment in (whole, sampled)]
     rates = [
         sum(each.calls for each in survey.calls if each.transaction == "order" and each.kind == "db")
-        / survey.counts["order"]
+        / survey.counts[Named("order")]
         for survey in surveys
     ]
 
     assert rates == [20, 20]
-    assert [survey.counts["order"] for survey in surveys] == [100, 100]
+    assert [survey.counts[Named("order")] for survey in surveys] == [100, 100]
     unscaled = Survey(Analysis(sampled), is_scaled=False)
-    assert unscaled.counts["order"] == profile(Analysis(sampled), "kind").estimate.population.kept < 50
+    assert unscaled.counts[Named("order")] == profile(Analysis(sampled), "kind").estimate.population.kept < 50
 
 
 NAPS = """

@@ -249,11 +249,95 @@ def test_what_a_slow_statement_fetched_is_none_of_its_calls(shop):
     assert told.startswith("3 calls of one SQL statement from ") and ", 100 ms each (300 ms of 1.00 s)" in told
 
 
+@pytest.mark.parametrize(
+    ("name", "statement"),
+    [
+        ("asyncpg.CursorIterator.__anext__", "SELECT * FROM orders"),
+        ("asyncpg.Cursor.fetchrow", "SELECT * FROM orders"),
+        ("psycopg.Copy.finish", "COPY orders FROM STDIN"),
+        ("psycopg.AsyncCopy.finish", "COPY (SELECT * FROM orders) TO STDOUT"),
+    ],
+)
+def test_to_go_on_with_a_statement_is_not_to_make_it_again(shop, name, statement):
+    def calls(inside):
+        shop.call(name, "db", statement, times=30, each_ns=12 * MS, inside=inside)
+
+    shop.request("GET /orders", calls)
+
+    assert shop.found() == []
+
+
+def test_a_slow_copy_has_what_its_line_waited(shop):
+    shop.call("psycopg.Cursor.copy", "db", "copy (select ? from a, b) to stdout", each_ns=0)
+    shop.call("psycopg.Connection.wait", "db", each_ns=300 * MS)
+
+    assert shop.found() == [("slow statement", 1, 300 * MS, 300 * MS)]
+
+
 def test_a_slow_statement_among_others_that_take_more_is_none(shop):
     for number in range(3):
         shop.ask(f"SELECT ? FROM a{number}", line=90 + number, each_ns=100 * MS)
 
     assert shop.found() == []
+
+
+UPDATE = "UPDATE orders SET a = ? WHERE number = ?"
+
+
+def test_a_statement_that_waited_once_is_told_apart_from_those_that_could_be_made_together(shop):
+    def calls(inside):
+        for number in range(20):
+            shop.ask(UPDATE, each_ns=400 * MS if number == 5 else MS, inside=inside)
+
+    shop.request("POST /pay", calls)
+
+    told = {each.rule: each for each in found_in(shop.survey()) if each.rule in ("N+1 statements", "slow calls")}
+    repeated, waited = told["N+1 statements"], told["slow calls"]
+    words = Sentences(told.values(), "/home/u/shop", SECOND)
+    assert (repeated.calls, repeated.wall_ns, repeated.bound_ns) == (20, 19 * MS, 18 * MS)
+    assert words.of(repeated) == (
+        "20 SQL queries from orders.py:88 line_88, 20 per POST /pay (19.0 ms of 1.00 s, without one of 400 ms):"
+        f' "{UPDATE}".'
+    )
+    assert (waited.calls, waited.wall_ns, waited.bound_ns) == (1, 400 * MS, 400 * MS)
+    assert words.of(waited) == (
+        "1 of 20 calls of sqlite3.Cursor.execute from orders.py:88 line_88 took far longer than the others"
+        f' (400 ms of 1.00 s): "{UPDATE}".'
+    )
+    assert advice_for(waited) == "It probably waited for a lock of another transaction. See when: interpose events."
+
+
+@pytest.mark.parametrize(("each_ns", "slow"), [(MS, []), (20 * MS, [("slow statement", 9, 180 * MS, 180 * MS)])])
+def test_a_statement_is_slow_only_if_it_is_so_without_the_call_that_waited(shop, each_ns, slow):
+    shop.ask(UPDATE, each_ns=250 * MS)
+    shop.ask(UPDATE, times=9, each_ns=each_ns)
+
+    assert shop.found() == slow
+
+
+@pytest.mark.parametrize("lengths_ms", [[45, *[1] * 9], [205, 200, *[1] * 9], [300, *[40] * 7], [300]])
+def test_one_call_among_others_that_are_as_long_is_not_told_apart(shop, lengths_ms):
+    for length_ms in lengths_ms:
+        shop.ask(UPDATE, each_ns=length_ms * MS)
+
+    assert [each.calls for each in shop.survey().calls] == [len(lengths_ms)]
+
+
+def test_a_call_that_waited_is_not_one_of_a_driver_whose_inner_calls_are_of_another_kind(shop):
+    for each_ns in (300 * MS, *[MS] * 9):
+        number, at = len(shop.rows) + 2, shop.now.get(1, 0)
+        shop.call("time.sleep", "sleep", inside=number, each_ns=each_ns)
+        shop.now[1] = at
+        shop.call("sqlite3.Cursor.execute", "db", UPDATE, each_ns=each_ns + MS, inner_wall_ns=each_ns)
+
+    assert [(each.kind, each.calls) for each in shop.survey().calls] == [("sleep", 10), ("db", 10)]
+
+
+def test_commits_do_not_save_what_one_of_them_waited(shop):
+    shop.call("sqlite3.Connection.commit", "db", times=199)
+    shop.call("sqlite3.Connection.commit", "db", each_ns=300 * MS)
+
+    assert shop.found() == [("commits one by one", 200, 199 * MS, 197 * MS)]
 
 
 def test_a_program_that_works_by_itself_is_to_be_profiled_by_line(tmp_path):

@@ -13,13 +13,14 @@ from shops import BY_NUMBER, MS, SHOP, Shop
 
 from interpose.analysis.findings.engine import RULES, found_in, found_in_all
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.survey import Times
+from interpose.analysis.findings.survey import Named, Times
 from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.partial.partial import Question
 from interpose.cli.main import main
-from interpose.reports.formats.sentences import RULES_IN_WORDS, advice_for
+from interpose.reports.formats.sentences import RULES_IN_WORDS, Sentences, advice_for
 from interpose.reports.screen.many import ScreenPart, merged_parts, screen_part
 from interpose.reports.screen.verdict import verdict
+from tests.build import SECOND
 
 pytestmark = pytest.mark.any_python
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -116,24 +117,46 @@ def test_what_is_marked_within_a_request_names_it(tmp_path):
     shop.request("POST /pay", calls)
     survey = shop.survey()
 
-    assert set(survey.counts) == {"checkout"}
+    assert set(survey.counts) == {Named("checkout")}
+
+
+class Batch(Shop):
+    """A shop in which commits end transactions."""
+
+    def map_xml(self):
+        commit = 'name="sqlite3.Connection.commit"'
+        return super().map_xml().replace(commit, f'{commit} transaction="ends"')
 
 
 def test_commits_that_end_transactions_name_the_batch(tmp_path):
-    class Batch(Shop):
-        def map_xml(self):
-            commit = 'name="sqlite3.Connection.commit"'
-            return super().map_xml().replace(commit, f'{commit} transaction="ends"')
-
     shop = Batch(tmp_path / "t.1.er")
     for _ in range(60):
         shop.ask(BY_NUMBER, times=6)
         shop.call("sqlite3.Connection.commit", "db", line=90)
     survey = shop.survey()
 
-    assert (survey.counts, survey.batches) == ({"line_90": 60}, {"line_90"})
+    assert {named.text: count for named, count in survey.counts.items()} == {"line_90": 60}
+    assert survey.batches == {"line_90"}
     told = [(each.rule, each.units) for each in found_in(survey)]
     assert told[1:] == [("N+1 statements", 60), ("commits one by one", 1)]
+
+
+@pytest.mark.parametrize("following", [0, 11, 40])
+def test_a_statement_is_counted_by_the_transactions_that_end_where_its_own_does(tmp_path, following):
+    shop = Batch(tmp_path / "t.1.er")
+    first, second = (shop.stack(shop.site(SHOP, line, "job")) for line in (90, 92))
+    shop.ask(BY_NUMBER, times=60)
+    shop.call("sqlite3.Connection.commit", "db", stack=first)
+    for _ in range(following):
+        shop.ask("INSERT INTO orders VALUES (?)", line=91)
+        shop.call("sqlite3.Connection.commit", "db", stack=second)
+
+    told = [each for each in found_in(shop.survey()) if each.rule == "N+1 statements"]
+
+    assert [(each.calls, each.units, each.bound_ns) for each in told] == [(60, 1, 59 * MS)]
+    assert Sentences(told, "/", SECOND).of(told[0]).startswith(
+        "60 SQL queries from home/u/shop/orders.py:88 line_88, 60 per job (60.0 ms of 1.00 s)"
+    )
 
 
 def many(tmp_path, shops, runs):

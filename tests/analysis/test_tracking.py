@@ -1,5 +1,7 @@
 """Where transactions begin and end, from the outermost calls of a thread alone."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from interpose.analysis.calls.paused import PausedPart, PausedTimes
@@ -22,6 +24,7 @@ from interpose.analysis.transactions.tracking import (
     OTHER,
     READS,
     SPAN,
+    Details,
     Life,
     Outermost,
     Tracker,
@@ -157,6 +160,30 @@ def test_a_statement_that_begins_a_transaction_leaves_those_before_it_outside():
     assert told(first.before) == (INIT, 1000, 1000, 0)
     assert (told(begin.before), begin.before.times) == ((INIT, 2000, 2000, 0), 0)
     assert told(commit.after) == (FORM, 4000, 1500, 0)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "statements"),
+    [
+        (AFRESH, ["BEGIN", "begin immediate", "START TRANSACTION READ ONLY", "BEGIN; COMMIT; SELECT 1"]),
+        (AFRESH | ENDS, ["BEGIN; INSERT INTO t VALUES (1);\nCOMMIT;"]),
+        (ENDS, ["COMMIT", " commit;", "COMMIT WORK AND CHAIN", "COMMIT /* x */"]),
+        (ENDS, ["END", "end transaction;", "END WORK"]),
+        (DROPS, ["ROLLBACK", "rollback;", "ROLLBACK WORK", "ABORT", "ROLLBACK AND NO CHAIN"]),
+        (0, ["", "SAVEPOINT a", "RELEASE a", "ROLLBACK TO a", "ROLLBACK TRANSACTION TO SAVEPOINT a"]),
+        (0, ["COMMIT PREPARED 'a'", "ROLLBACK PREPARED 'a'", "PREPARE TRANSACTION 'a'", "SELECT 'COMMIT'"]),
+        (0, ["END IF", "commit-topic", "commits"]),
+        (0, ["CREATE TRIGGER a AFTER INSERT ON t BEGIN SELECT 1; END"]),
+    ],
+)
+def test_statements_that_begin_and_end_transactions_are_told_from_those_with_like_words(meaning, statements):
+    details = Details(SimpleNamespace(string=statements.__getitem__))
+    statements.insert(0, "COMMIT")  # no call has it: number 0 is no detail
+
+    assert {each: details.role_of(number) for number, each in enumerate(statements) if number} == dict.fromkeys(
+        statements[1:], meaning
+    )
+    assert details.role_of(0) == 0
 
 
 def test_what_is_rolled_back_is_no_transaction_and_the_next_begins_after_it():

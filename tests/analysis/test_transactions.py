@@ -18,7 +18,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST
 from interpose.analysis.findings.engine import findings
-from interpose.analysis.findings.survey import Survey
+from interpose.analysis.findings.survey import Named, Survey
 from interpose.analysis.transactions.response_times import plain_name, transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.transactions import transactions_table
@@ -224,6 +224,39 @@ def test_a_transaction_that_a_commit_implies_takes_as_long_as_the_program_measur
     assert "sleep within a transaction" not in [each.rule for each in findings(Analysis(done.experiment))]
 
 
+COMMITS_AS_STATEMENTS = """
+    import sqlite3, time
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("create table t (a)")
+    def pay(end):
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("SAVEPOINT part")
+        connection.execute("insert into t values (1)")
+        connection.execute("RELEASE part")
+        time.sleep(0.005)
+        end()
+    for number in range(30):
+        pay(lambda: connection.execute("COMMIT"))
+        if number % 3 == 0:
+            pay(lambda: connection.execute("ROLLBACK"))
+            pay(connection.commit)
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_statements_that_commit_and_roll_back_end_transactions_as_the_methods_do(traced, consolidates):
+    done = traced(COMMITS_AS_STATEMENTS, INTERPOSE_CONSOLIDATE=consolidates)
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    found = {row.name: row for row in made.rows}
+
+    assert [found[name].sums.calls for name in ("<lambda>", "pay", ".INIT")] == [30, 10, 1]
+    assert found["<lambda>"].response_ns >= 30 * 5_000_000
+    assert found[".INIT"].response_ns < found["<lambda>"].response_ns / 2
+    assert made.thread_ns == analysis.total.wall_ns
+    assert "sleep within a transaction" in [each.rule for each in findings(Analysis(done.experiment))]
+
+
 def test_requests_that_overlap_have_each_their_own_calls(shop):
     first, second = shop.build.string("GET /a"), shop.build.string("GET /b")
     made = shop.made(
@@ -294,7 +327,7 @@ def test_what_a_thread_did_for_a_transaction_that_has_not_ended_has_its_name_and
     assert rows(made)["GET /a"] == (0, 0, 0, 0)
     assert on_thread(made)["GET /a"] == (3000, 0)
     assert transactions_table(made).values(made.by_key["GET /a", None])["least_ns"] is None
-    assert Survey(Analysis(Experiment(str(shop.build.directory)))).counts["GET /a"] == 3
+    assert Survey(Analysis(Experiment(str(shop.build.directory)))).counts[Named("GET /a")] == 3
 
 
 def test_what_one_request_awaits_together_overlaps_within_it(shop):

@@ -23,6 +23,7 @@ from interpose.analysis.consolidation.sums import (
     Sums,
 )
 from interpose.analysis.transactions.tracking import (
+    AFRESH,
     ASKS,
     BEGINS,
     BUSY,
@@ -91,7 +92,8 @@ def same(results):
     return left == others and canonical(plain) == canonical(fast)
 
 
-STATEMENTS = SimpleNamespace(begin=lambda detail: detail == 2)
+OF_STATEMENTS = {2: AFRESH, 3: ENDS, 4: DROPS, 5: AFRESH | ENDS}
+STATEMENTS = SimpleNamespace(role_of=lambda detail: OF_STATEMENTS.get(detail, 0))
 LIVES = {1: Life(0, 0, 5000, 900), 2: Life(100, 0, 0, 0)}
 few = st.integers(0, 3)
 times = st.one_of(st.integers(0, 1000), st.integers(0, 2**64 - 1))
@@ -173,12 +175,12 @@ def test_both_end_what_is_between_transactions_in_the_same_way(made, has_names):
 
 
 calls_of_drivers = st.lists(
-    st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 3), st.booleans()), min_size=3, max_size=30
+    st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5), st.booleans()), min_size=3, max_size=30
 )
 
 
 @given(calls_of_drivers, st.integers(0, 30), st.integers(1, 9))
-def test_both_begin_transactions_with_the_same_call_of_a_database(made, cut, waiting):
+def test_both_begin_and_end_transactions_with_the_same_call_of_a_database(made, cut, waiting):
     rows = []
     for number, (thread, intrinsic, detail, is_inside) in enumerate(made, 1):
         alike = {"thread": thread, "detail": detail, "start_ns": 100 * number, "intrinsic": intrinsic}

@@ -24,12 +24,13 @@ async def main():
         await connection.fetchrow("select id from orders where item = 'sesame'")
         #: asyncpg.Connection.fetchval detail=select count(*) from orders
         assert await connection.fetchval("select count(*) from orders") == 11
-        #: 11 asyncpg.CursorIterator.__anext__ bytes=1 & asyncpg.CursorIterator.__anext__
+        #: 11 asyncpg.CursorIterator.__anext__ bytes=1 detail=select id from orders
+        #: asyncpg.CursorIterator.__anext__ detail=select id from orders
         assert len([row async for row in connection.cursor("select id from orders")]) == 11
         portal = await connection.cursor("select id from orders")
-        await portal.forward(1)  #: asyncpg.Cursor.forward
-        await portal.fetchrow()  #: asyncpg.Cursor.fetchrow bytes=1
-        assert len(await portal.fetch(5)) == 5  #: asyncpg.Cursor.fetch bytes=5
+        await portal.forward(1)  #: asyncpg.Cursor.forward detail=select id from orders
+        await portal.fetchrow()  #: asyncpg.Cursor.fetchrow bytes=1 detail=select id from orders
+        assert len(await portal.fetch(5)) == 5  #: asyncpg.Cursor.fetch bytes=5 detail=select id from orders
     block = connection.transaction()
     await block.start()  #: within asyncpg.Connection.execute detail=BEGIN;
     #: asyncpg.Transaction.commit & within asyncpg.Connection.execute detail=COMMIT;

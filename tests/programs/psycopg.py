@@ -23,11 +23,11 @@ values = sql.SQL("insert into {} values ({}, {})")
 cursor.execute(values.format(sql.Identifier("orders"), sql.Literal(3), sql.Literal("sesame")))
 #: psycopg.Cursor.executemany detail=insert into orders values (%s, %s) & within psycopg.Pipeline.__exit__
 cursor.executemany("insert into orders values (%s, %s)", [(number, "sesame") for number in range(4, 12)])
-#: within psycopg.Copy.finish
+#: psycopg.Cursor.copy detail=copy orders from stdin & within psycopg.Copy.finish detail=copy orders from stdin
 with cursor.copy("copy orders from stdin") as copy:
     copy.write_row((12, "sesame"))  #: psycopg.Copy.write_row
     copy.write("13\tsesame\n")  #: psycopg.Copy.write bytes=10
-#: within psycopg.Copy.finish
+#: psycopg.Cursor.copy detail=copy (select * from orders where id < ?) to stdout & within psycopg.Copy.finish detail=...
 with cursor.copy("copy (select * from orders where id < 4) to stdout") as copy:
     copy.read()  #: psycopg.Copy.read bytes=9
     copy.read_row()  #: psycopg.Copy.read_row bytes=1

@@ -16,11 +16,11 @@ async def main():
     #: psycopg.AsyncCursor.executemany detail=insert into orders values (%s, %s)
     #: within psycopg.AsyncPipeline.__aexit__
     await cursor.executemany("insert into orders values (%s, %s)", rows)
-    #: within psycopg.AsyncCopy.finish
+    #: psycopg.AsyncCursor.copy detail=copy orders from stdin & within psycopg.AsyncCopy.finish detail=...
     async with cursor.copy("copy orders from stdin") as copy:
         await copy.write_row((12, "sesame"))  #: psycopg.AsyncCopy.write_row
         await copy.write("13\tsesame\n")  #: psycopg.AsyncCopy.write bytes=10
-    #: within psycopg.AsyncCopy.finish
+    #: psycopg.AsyncCursor.copy detail=... & within psycopg.AsyncCopy.finish detail=...
     async with cursor.copy("copy (select * from orders where id < 3) to stdout") as copy:
         await copy.read()  #: psycopg.AsyncCopy.read bytes=9
         await copy.read_row()  #: psycopg.AsyncCopy.read_row bytes=1

@@ -5,7 +5,7 @@ import copy
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cython cimport final
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
@@ -51,7 +51,7 @@ cdef enum:
     DETAILS_KNOWN_AT_MOST = 1 << 22
 
 cdef enum:
-    GOES_ON = 1, IS_BEGIN = 2
+    GOES_ON = 1  # a statement that is asked for, and means nothing for transactions; no bit that one may have
 
 assert KEYS_AT_MOST == KEYS
 assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
@@ -221,7 +221,7 @@ cdef class CompiledConsolidator(Records):
     cdef Gap gap
     cdef uint32_t *roles
     cdef size_t roles_known
-    cdef unsigned char *details  # whether a statement begins a transaction, by its number, as far as that was asked
+    cdef uint16_t *details  # what a statement means for transactions, or GOES_ON, by its number; 0 if that is unknown
     cdef size_t details_known
     # Of the last call that means nothing for transactions, whose record is `last`:
     cdef uint32_t last_into  # what it is inside of
@@ -443,22 +443,22 @@ cdef class CompiledConsolidator(Records):
             return False
         return event[PARENT] != 0 or (self.nodes[self.last_into].figures[BITS] & ASKS) != 0
 
-    cdef int begins(self, uint64_t detail) except -1:
-        """Whether a call of a database with this detail begins a transaction; known from the second time on."""
+    cdef int64_t role_of_statement(self, uint64_t detail) except -1:
+        """What a call of a database with this detail means for transactions; known from the second time on."""
         cdef size_t known = self.details_known
-        cdef unsigned char *room
-        if not detail or detail >= DETAILS_KNOWN_AT_MOST:
-            return bool(self.tracker.begins(detail))
+        cdef uint16_t *room
+        if detail >= DETAILS_KNOWN_AT_MOST:
+            return self.tracker.role_of(detail)
         if detail >= known:
             known = min(2 * detail + 64, <uint64_t>DETAILS_KNOWN_AT_MOST)
-            room = <unsigned char *>realloc(self.details, known)
+            room = <uint16_t *>realloc(self.details, known * sizeof(uint16_t))
             if room == NULL:
                 raise MemoryError
-            memset(room + self.details_known, 0, known - self.details_known)
+            memset(room + self.details_known, 0, (known - self.details_known) * sizeof(uint16_t))
             self.details, self.details_known = room, known
         if not self.details[detail]:
-            self.details[detail] = IS_BEGIN if self.tracker.begins(detail) else GOES_ON
-        return self.details[detail] == IS_BEGIN
+            self.details[detail] = self.tracker.role_of(detail) or GOES_ON
+        return self.details[detail] & ~GOES_ON
 
     cdef inline bint has_asked(self, uint64_t thread) noexcept nogil:
         """Whether the tracker knows of a call of a database in what the thread is in."""
@@ -491,7 +491,7 @@ cdef class CompiledConsolidator(Records):
         cdef Told told
         if role & ASKS and self.is_tracking and event[DETAIL]:
             with gil:
-                role |= AFRESH if self.begins(event[DETAIL]) else 0
+                role |= self.role_of_statement(event[DETAIL])
         if self.waiting:
             awaited = self.find_holder(AWAITED, thread, event[CALL])
         if awaited:

@@ -224,8 +224,8 @@ class PlainConsolidator:
     ) -> None:
         awaited = self._awaited.pop((thread, call), None)
         role = self._roles.get(intrinsic, 0)
-        if role & ASKS and self._tracker and self._tracker.begins(detail):
-            role |= AFRESH
+        if role & ASKS and self._tracker:
+            role |= self._tracker.role_of(detail)
         told, name = _told(awaited, role, wall, cpu, stack, detail, intrinsic)
         is_span = bool(role & SPAN)
         think_wall, think_cpu = (min(told[1], wall), min(told[2], cpu)) if is_span else (0, 0)

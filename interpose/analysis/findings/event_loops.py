@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
-from interpose.analysis.findings.statements import is_control
+from interpose.analysis.findings.statements import goes_on, is_control
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.time.awaited import Awaited, covered_ns
@@ -75,7 +75,7 @@ def slow_awaits(survey: Survey) -> Iterator[Finding]:
 def _is_request(each: Awaited) -> bool:
     """Whether something was asked for that could have been asked for together with others."""
     if each.kind == "db":
-        return bool(each.detail) and not is_control(each.detail)
+        return bool(each.detail) and not is_control(each.detail) and not goes_on(each.intrinsic)
     return each.intrinsic.rpartition(".")[2] in REQUESTS
 
 

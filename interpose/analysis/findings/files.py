@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, largest_line, spared_ns
+from interpose.analysis.findings.statements import goes_on
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
 
 # Half a kilobyte is what a disk moves at least; Python's own buffer holds eight.
@@ -46,7 +47,7 @@ def forced_writes(survey: Survey) -> Iterator[Finding]:
     for (_, transaction), rows in grouped(forcing, lambda each: (each.site, each.transaction)):
         calls, wall_ns = total_of(rows)
         files = len({each.detail for each in rows})
-        units, unit = (survey.counts[transaction], "transaction") if transaction else (files, "file")
+        units, unit = (survey.transactions_of(rows), "transaction") if transaction else (files, "file")
         floor = Floor(FORCED_AT_LEAST, FORCED_IN_ONE, apart=transaction)
         yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, floor=floor)
 
@@ -54,7 +55,7 @@ def forced_writes(survey: Survey) -> Iterator[Finding]:
 def work_repeated(survey: Survey) -> Iterator[Finding]:
     """The same file, address or statement without parameters read again and again."""
     yield from _files_again(survey)
-    read = [each for each in survey.of_kind("db", "net") if _is_the_same_each_time(each)]
+    read = [each for each in survey.of_kind("db", "net") if not each.among and _is_the_same_each_time(each)]
     for (_, detail), same in grouped(read, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(same)
         units = processes_of(same)
@@ -92,6 +93,8 @@ def _asks(intrinsic: str) -> bool:
 
 def _is_the_same_each_time(each: Calls) -> bool:
     """Whether the detail identifies what was requested."""
+    if goes_on(each.intrinsic):
+        return False
     if each.kind == "net":
         return _DISTINCT_REQUEST.fullmatch(each.detail) is not None
     return _QUERY.match(each.detail) is not None and not _PARAMETER.search(each.detail)

@@ -13,6 +13,11 @@ from interpose.analysis.profile.profiled import NO_CALLERS, Callers
 from interpose.analysis.transactions.estimate import Population, scaled
 from interpose.experiments.model.stacks import Site
 
+# One call of a database takes far longer than the others if it waits for a lock or for the disk. Shorter ones do so by
+# chance.
+FAR_LONGER_NS = 50_000_000
+FAR_LONGER = 10
+
 
 @dataclass(eq=False)
 class Calls:
@@ -22,7 +27,9 @@ class Calls:
     inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
     process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
     `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
-    they are estimated for all transactions of it where `is_estimated`.
+    they are estimated for all transactions of it where `is_estimated`. `longest_ns` is what one of them took at least,
+    of `wall_ns`. A call of a database that took far longer than others like it is apart from them, and is one `among`
+    so many.
     """
 
     kind: str
@@ -46,6 +53,8 @@ class Calls:
     native_wait_ns: dict[str, int] = field(default_factory=dict)
     seen_ns: dict[int, tuple[int, int]] = field(default_factory=dict)  # by process, from the first until the last
     is_estimated: bool = False
+    longest_ns: int = 0
+    among: int = 0
 
     def see(self, process: int, first_ns: int, last_ns: int) -> None:
         """Note that `process` made some of them between these instants."""
@@ -76,11 +85,27 @@ class Calls:
             self.native_wait_ns[kind] = scaled(Sums(self_wall_ns=wait_ns), population).self_wall_ns
         self.is_estimated = population.kept < population.seen
 
+    def apart(self) -> tuple[Calls, Calls] | None:
+        """These calls without the longest one, and that one, if it alone took most of the time; else None.
+
+        It probably waited, so it is without CPU time as far as the others may have used that.
+        """
+        if self.kind != "db" or self.calls < 2 or self.unended or self.is_estimated:
+            return None
+        longest_ns, calls = min(self.longest_ns, self.wall_ns), self.calls - 1
+        rest_ns = self.wall_ns - longest_ns
+        if longest_ns < max(FAR_LONGER_NS, rest_ns, FAR_LONGER * rest_ns // calls):
+            return None
+        cpu_ns, failed = min(self.cpu_ns, rest_ns), min(self.failed, calls)
+        usual = replace(self, calls=calls, wall_ns=rest_ns, cpu_ns=cpu_ns, failed=failed, longest_ns=0)
+        longest = replace(self, calls=1, wall_ns=longest_ns, cpu_ns=self.cpu_ns - cpu_ns, failed=self.failed - failed)
+        return usual, replace(longest, bytes=0, native_cpu_ns=0, native_wait_ns={}, among=self.calls)
+
     @property
     def likeness(self) -> tuple[object, ...]:
         """What calls have in common that are one row of the evidence."""
-        sampled = bool(self.sampled_in)
-        return self.kind, self.intrinsic, self.site, self.detail, self.transaction, self.is_end, sampled
+        flags = self.is_end, bool(self.sampled_in), bool(self.among)
+        return self.kind, self.intrinsic, self.site, self.detail, self.transaction, *flags
 
     @property
     def verb(self) -> str:
@@ -130,7 +155,8 @@ class Finding:
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
     call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
     program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
-    calls that overlap, `longest_ns` the longest time for which an event loop was blocked, and `waiting` how many tasks
+    calls that overlap, `longest_ns` the longest time for which an event loop was blocked or, of repeated statements,
+    that of a call which took far longer than the others and is not in the evidence, and `waiting` how many tasks
     waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
     fetches of statements; else 0. If most of the evidence may be at other lines than the named one, `named_ns` is the
     wall time of the named line's calls; else 0. A finding below its `floor` is not reported. Nor is one

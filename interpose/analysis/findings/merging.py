@@ -39,6 +39,8 @@ def _add(into: Calls, row: Calls) -> None:
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
     into.rows += row.rows
+    into.longest_ns = max(into.longest_ns, row.longest_ns)
+    into.among += row.among
     into.is_estimated |= row.is_estimated
     into.threads |= row.threads
     into.native_cpu_ns += row.native_cpu_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, is_connect, threads_of, total_of
@@ -27,13 +28,15 @@ _CONTROLS = re.compile(
     r"\s*((begin|start transaction|rollback|savepoint|release|pragma)\b|set\s+\S)",  # SET alone is a command of Redis
     re.IGNORECASE,
 )
-_ASKS = re.compile(r"\W*(select|with|update|delete)\b", re.IGNORECASE)  # what an index may help
+_ASKS = re.compile(r"\W*(select|with|update|delete|copy\s*\()\b", re.IGNORECASE)  # what an index may help
 _SQL = re.compile(
     r"\W*(select|with|insert|update|delete|replace|merge|values|call|exec|execute|create|drop|alter|truncate|copy|explain"
     r"|analyze|vacuum|show|describe|grant|declare|fetch)\b",
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
+# Calls that have the statement of a cursor or a copy which another call, or the first of them, has executed.
+_GOING_ON = ("asyncpg.Cursor.", "asyncpg.CursorIterator.", "psycopg.Copy.", "psycopg.AsyncCopy.")
 _WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
 _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing with another of the same name
 
@@ -42,30 +45,35 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
-    statements = [each for each in told if not _connects(each) and not _controls(each)]
+    statements = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
-        calls, _ = total_of(rows)
-        units = survey.counts[transaction] if transaction else threads_of(rows)
+        made, _ = total_of(rows)
+        units = survey.transactions_of(rows) if transaction else threads_of(rows)
         floor = Floor(0 if transaction else TIMES_ALONE, TIMES_IN_ONE, apart=transaction)
-        rows = fetches.with_those_of(rows)
-        _, wall_ns = total_of(rows)
+        usual, longest_ns = _usual(rows)
+        calls, _ = total_of(usual)
+        usual = fetches.with_those_of(usual)
+        bound_ns = spared_ns(total_of(usual)[1], calls, units)
         unit = "transaction" if transaction else "thread"
-        bound_ns = spared_ns(wall_ns, calls, units)
-        yield found("N+1 statements", rows, bound_ns, units=units, unit=unit, about=detail, made=calls, floor=floor)
+        said: dict[str, Any] = {"about": detail, "made": made, "longest_ns": longest_ns, "floor": floor}
+        yield found("N+1 statements", usual, bound_ns, units=units, unit=unit, **said)
 
 
 def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
     """Many commits in a batch, or several within one transaction of a user or a request."""
     commits = [each for each in survey.of_kind("db") if _commits(each)]
     for (_, transaction), rows in grouped(commits, _line):
-        calls, wall_ns = total_of(rows)
+        made, _ = total_of(rows)
+        usual, longest_ns = _usual(rows)
+        calls, wall_ns = total_of(usual)
         if not transaction or transaction in survey.batches:
             units, unit, floor = -(-calls // COMMITS_TOGETHER), "batch", Floor(COMMITS_AT_LEAST, apart=transaction)
         else:
-            units, unit, floor = survey.counts[transaction], "transaction", Floor(a_unit=2, apart=transaction)
+            units, unit, floor = survey.transactions_of(rows), "transaction", Floor(a_unit=2, apart=transaction)
         bound_ns = spared_ns(wall_ns, calls, units)
-        yield found("commits one by one", rows, bound_ns, units=units, unit=unit, floor=floor)
+        said: dict[str, Any] = {"made": made, "longest_ns": longest_ns, "floor": floor}
+        yield found("commits one by one", usual, bound_ns, units=units, unit=unit, **said)
 
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
@@ -80,10 +88,12 @@ def reconnects(survey: Survey) -> Iterator[Finding]:
 
 
 def slow_statement(survey: Survey) -> Iterator[Finding]:
-    """One statement that is slow each time, and takes most of the time of the database."""
-    database = survey.of_kind("db")
+    """One statement that is slow each time, and takes most of the time of the database, apart from single calls that
+    took far longer."""
+    database, _ = _usual(survey.of_kind("db"))
     _, whole_ns = total_of(database)
-    statements = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
+    asking = [each for each in database if _ASKS.match(each.detail) and each.verb != "executemany"]
+    statements = [each for each in asking if not goes_on(each.intrinsic)]
     fetches = _Fetches(database)
     for detail, rows in grouped(statements, lambda each: each.detail):
         calls, _ = total_of(rows)
@@ -93,13 +103,20 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
             yield found("slow statement", rows, about=detail, made=calls)
 
 
+def _usual(rows: list[Calls]) -> tuple[list[Calls], int]:
+    """The calls without those that took far longer than others like them, and the longest of these."""
+    apart = [each for each in rows if each.among]
+    return [each for each in rows if not each.among], max((each.wall_ns for each in apart), default=0)
+
+
 class _Fetches:
     """What fetches rows names no statement. At a line where one statement alone is made, it is of that one."""
 
     def __init__(self, database: list[Calls]) -> None:
         told = [each for each in database if each.detail and each.site and not _connects(each) and not _controls(each)]
         self._statements = {line: {each.detail for each in rows} for line, rows in grouped(told, _line)}
-        fetches = [each for each in database if not each.detail and each.site and not _commits(each)]
+        asked = [each for each in database if not each.detail and each.site and not _commits(each)]
+        fetches, _ = _usual(asked)
         self._fetches = dict(grouped(fetches, _line))
 
     def with_those_of(self, rows: list[Calls]) -> list[Calls]:
@@ -124,6 +141,11 @@ def _controls(each: Calls) -> bool:
 def is_control(statement: str) -> bool:
     """Whether a statement begins or ends a transaction of the database, or sets something."""
     return bool(_ENDS.match(statement) or _CONTROLS.match(statement))
+
+
+def goes_on(intrinsic: str) -> bool:
+    """Whether its calls go on with a statement: they fetch rows of a cursor, or copy data."""
+    return intrinsic.startswith(_GOING_ON)
 
 
 def is_sql(each: Calls) -> bool:

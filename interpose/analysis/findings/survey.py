@@ -27,7 +27,7 @@ from interpose.analysis.transactions.estimate import (
     standings,
 )
 from interpose.analysis.transactions.response_times import plain_name
-from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of
+from interpose.analysis.transactions.tracking import PSEUDO, is_in_progress, name_of, site_of
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -59,26 +59,37 @@ class Times(NamedTuple):
         return Times(*(mine + more for mine, more in zip(self, other, strict=True)))
 
 
+class Named(NamedTuple):
+    """What transactions are named by: a text and, if it is that of a function, the line that ended or began them."""
+
+    text: str
+    site: Site | None = None
+
+
+UNNAMED = Named("")
+
+
 class Survey:
     """The calls of an experiment, like ones combined; those in progress count with the time that is theirs so far.
 
-    `counts` is the number of transactions by name; `batches` are those that no user waited for: they end with commits,
-    and follow each other. `thinking_ns` is the time spent reading the terminal. With `histograms`, the records that it
-    leaves to other analyses have them. If transactions were sampled, calls within those kept, and their number, are
-    estimated for all of them, as in a profile. `not_kept` are those of which nothing is estimated: all without
-    `is_scaled`, or if none was kept.
+    `counts` is the number of transactions by what names them; `batches` are the texts of those that no user waited for:
+    they end with commits, and follow each other. `thinking_ns` is the time spent reading the terminal. With
+    `histograms`, the records that it leaves to other analyses have them. If transactions were sampled, calls within
+    those kept, and their number, are estimated for all of them, as in a profile. `not_kept` are those of which nothing
+    is estimated: all without `is_scaled`, or if none was kept.
     """
 
     def __init__(self, analysis: Analysis, histograms: bool = False, is_scaled: bool = True) -> None:
         self.analysis = analysis
-        self.counts: Counter[str] = Counter()
-        self._parts: Counter[str] = Counter()  # units where nothing else has the name: later it was a better one
+        self.counts: Counter[Named] = Counter()
+        self._parts: Counter[Named] = Counter()  # units where nothing else has the name: later it was a better one
         self.batches: set[str] = set()
         self.thinking_ns = 0
         self.not_kept = Population()
         self._found: dict[Hashable, Calls] = {}
         self._inner_connects: dict[Hashable, Calls] = {}
-        self._kept: dict[str, tuple[Counter[str], Counter[str]]] = {}  # what is counted within sampled transactions
+        self._within: defaultdict[Calls, set[Named]] = defaultdict(set)  # the transactions in which they were made
+        self._kept: dict[str, tuple[Counter[Named], Counter[Named]]] = {}  # what is counted within sampled transactions
         populations: dict[str, Population] = {}  # by experiment
         is_estimated = is_sampled(analysis.experiment) and not analysis.is_part
         for number, process in enumerate(analysis.experiment.processes):
@@ -111,8 +122,13 @@ class Survey:
 
     @cached_property
     def calls(self) -> list[Calls]:
-        """The calls, those that took most first."""
-        return sorted(self._found.values(), key=lambda each: -each.wall_ns)
+        """The calls, those that took most first; one of a database that took far longer than those like it is apart."""
+        calls: list[Calls] = []
+        for each in self._found.values():
+            parts = each.apart() or (each,)
+            calls += parts
+            self._within |= {part: self._within[each] for part in parts if each in self._within}
+        return sorted(calls, key=lambda each: -each.wall_ns)
 
     @cached_property
     def idle_ns(self) -> int:
@@ -187,36 +203,42 @@ class Survey:
     def _kinds(self) -> frozenset[str]:
         return frozenset(each.kind for each in self._found.values())
 
-    def count(self, transaction: str, number: int, is_part: bool, sampled_in: str) -> None:
-        """Count transactions with that name, or what other threads did for them."""
+    def transactions_of(self, rows: Iterable[Calls]) -> int:
+        """How many transactions may have made these calls: those that end at the same lines, or have the same name."""
+        return sum(self.counts[named] for named in set[Named]().union(*(self._within[each] for each in rows)))
+
+    def count(self, transaction: Named, number: int, is_part: bool, sampled_in: str) -> None:
+        """Count transactions named so, or what other threads did for them."""
         counts = self._kept.setdefault(sampled_in, (Counter(), Counter())) if sampled_in else (self.counts, self._parts)
         counts[is_part][transaction] += number
 
     def calls_like(
-        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str = ""
+        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: Named, sampled_in: str = ""
     ) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
         return self._like(self._found, intrinsic, site, detail, transaction, sampled_in)
 
     def inner_connects_like(
-        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: str, sampled_in: str
+        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: Named, sampled_in: str
     ) -> Calls:
         """The same of calls that connect inside others."""
         return self._like(self._inner_connects, intrinsic, site, detail, transaction, sampled_in)
 
-    @staticmethod
     def _like(
+        self,
         rows: dict[Hashable, Calls],
         intrinsic: Intrinsic,
         site: Site | None,
         detail: str,
-        transaction: str,
+        transaction: Named,
         sampled_in: str,
     ) -> Calls:
-        key = (intrinsic.kind, intrinsic.name, site, detail, transaction, sampled_in)
+        key = (intrinsic.kind, intrinsic.name, site, detail, transaction.text, sampled_in)
         found = rows.get(key)
         if found is None:
             found = rows[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
+        if transaction.text:
+            self._within[found].add(transaction)
         return found
 
 
@@ -227,7 +249,7 @@ class _Reading:
         self._survey = survey
         self._process = process
         self._number = number
-        self._names: dict[int, str] = {}
+        self._names: dict[int, Named] = {}
         self._standings: dict[int, int] = {}  # where records stand, if transactions were sampled
 
     def add(self, records: Records, is_sampled: bool) -> None:
@@ -235,14 +257,15 @@ class _Reading:
         their calls are missing."""
         if is_sampled:
             self._standings = {id(record): standing for record, standing in standings(self._process, records)}
-        waiting: list[tuple[Record, str, Calls | None, bool]] = [(record, "", None, False) for record in records.roots]
+        waiting: list[tuple[Record, Named, Calls | None, bool]]
+        waiting = [(record, UNNAMED, None, False) for record in records.roots]
         while waiting:
             record, transaction, around, connects = waiting.pop()
             intrinsic = self._process.intrinsic(record.key[1]) if record.is_call else None
             if intrinsic and intrinsic.passed_over:
-                waiting.extend((each, "", None, False) for each in record.inner)
+                waiting.extend((each, UNNAMED, None, False) for each in record.inner)
                 continue
-            if not transaction and record.name:
+            if not transaction.text and record.name:
                 transaction = self._transaction(record)
             if intrinsic:
                 outer, around = around, self._put(record, intrinsic, transaction, around)
@@ -263,34 +286,34 @@ class _Reading:
                 sums.first_ns, sums.last_ns = call.start_ns, each.until_ns
                 record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
                 outer = around.get(each.thread)
-                made = around[each.thread] = self._put(record, intrinsic, "", outer)
+                made = around[each.thread] = self._put(record, intrinsic, UNNAMED, outer)
                 if made is not outer:
                     made.unended += 1
                     made.unended_ns[self._number, each.thread] = each.self_wall_ns
 
-    def _transaction(self, record: Record) -> str:
-        """The name of the transactions `record`; empty if they have none."""
+    def _transaction(self, record: Record) -> Named:
+        """What names the transactions `record`; UNNAMED if they have no name."""
         if record.name not in self._names:
-            text = name_of(self._process, record.name)
-            self._names[record.name] = "" if text in PSEUDO else plain_name(text)
-        text = self._names[record.name]
+            text, site = name_of(self._process, record.name), site_of(self._process, record.name)
+            self._names[record.name] = UNNAMED if text in PSEUDO else Named(plain_name(text), site)
+        named = self._names[record.name]
         is_part = record.is_call and self._process.intrinsic(record.key[1]).continues_transaction
-        if text:
-            self._survey.count(text, record.sums.calls, is_part, self._sampled_in(record))
+        if named.text:
+            self._survey.count(named, record.sums.calls, is_part, self._sampled_in(record))
             if not record.is_call and not record.sums.think_wall_ns and not is_in_progress(record.name):
-                self._survey.batches.add(text)
-        return text
+                self._survey.batches.add(named.text)
+        return named
 
     def _sampled_in(self, record: Record) -> str:
         """The experiment of the calls if they are those of sampled transactions, which represent the others; else
         empty."""
         return experiment_of(self._process) if self._standings.get(id(record)) in (KEPT, WITHIN) else ""
 
-    def _put(self, record: Record, intrinsic: Intrinsic, transaction: str, around: Calls | None) -> Calls:
+    def _put(self, record: Record, intrinsic: Intrinsic, transaction: Named, around: Calls | None) -> Calls:
         """Add the calls of `record`; returns what they are among."""
         (_, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
-            is_native = intrinsic.name.startswith(NATIVE)
+            is_native = _is_native(intrinsic)
             if is_native or around.kind == intrinsic.kind or self._is_of_connecting(around, intrinsic, stack):
                 around.add_inner(intrinsic.kind, sums, is_native)
                 return around
@@ -299,12 +322,13 @@ class _Reading:
         site, text = self._process.own_line(stack), self._process.string(detail)
         found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in)
         self._add(found, record, sums.self_wall_ns, sums.self_cpu_ns)
+        found.longest_ns = max(found.longest_ns, self._longest_ns(record, intrinsic))
         if intrinsic.kind == "sync" and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found
 
-    def _put_inner_connect(self, record: Record, intrinsic: Intrinsic, transaction: str) -> None:
+    def _put_inner_connect(self, record: Record, intrinsic: Intrinsic, transaction: Named) -> None:
         """Add calls that connect inside others, with all that is inside them."""
         (_, _, stack, detail), sampled_in = record.key, self._sampled_in(record)
         site, text = self._process.own_line(stack), self._process.string(detail)
@@ -326,11 +350,23 @@ class _Reading:
         found.threads.add((self._number, record.key[0]))
         found.see(self._number, sums.first_ns, sums.last_ns)
 
+    def _longest_ns(self, record: Record, intrinsic: Intrinsic) -> int:
+        """What one of these calls took at least, without what counts apart from it; 0 if that is unknown."""
+        if not record.sums.wall_most_ns:
+            return 0
+        inside = [(each, self._process.intrinsic(each.key[1])) for each in record.inner if each.is_call]
+        apart_ns = sum(each.sums.wall_ns for each, of in inside if of.kind != intrinsic.kind and not _is_native(of))
+        return max(record.sums.wall_most_ns - record.suspended_ns - apart_ns, 0)
+
 
 def is_connect(calls: Calls | Intrinsic) -> bool:
     """Whether calls connect to a database or over the network."""
     name = calls.intrinsic if isinstance(calls, Calls) else calls.name
     return calls.kind in OF_CONNECTING and name.rpartition(".")[2] in CONNECTING
+
+
+def _is_native(intrinsic: Intrinsic) -> bool:
+    return intrinsic.name.startswith(NATIVE)
 
 
 def grouped(found: Iterable[Item], group_of: Callable[[Item], Group]) -> Iterator[tuple[Group, list[Item]]]:

@@ -43,8 +43,8 @@ HELD = re.compile(r"held by thread (?P<thread>\d+)(?: at (?P<place>.+))?", re.DO
 def sleeps(survey: Survey) -> Iterator[Finding]:
     """Sleeping within a transaction, while somebody waits for it."""
     sleeping = [each for each in survey.of_kind("sleep") if each.transaction]
-    for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
-        units = survey.counts[transaction]
+    for _, rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
+        units = survey.transactions_of(rows)
         yield found("sleep within a transaction", rows, units=units, unit="transaction")
 
 
@@ -92,11 +92,12 @@ def _holder(detail: str) -> str:
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that took much of the time, of any kind."""
+    """Calls from one line that took much of the time, of any kind. Those of a database that took far longer than others
+    like them are apart."""
     waits = {id(each) for each in survey.waits_of_loops}
     calls = [each for each in survey.calls if id(each) not in waits]
     slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
-    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic)):
+    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic, bool(each.among))):
         yield found("slow calls", rows, floor=LARGE)
 
 

@@ -2,11 +2,11 @@
 
 A call that is a transaction itself (a served request, a task, a marked block) is known by its intrinsic, as is one that
 continues the transaction of another thread, whose name it has. Otherwise a transaction begins with a read of the
-terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one. It
-began with the statement BEGIN, or with the first call of the database since the commit or rollback before; calls that
-no commit follows are in none. Names from data collectors take precedence over commits: each applies until the next
-name, or until it is cleared. Time before, between and after transactions has a name that begins with a dot, so each
-moment of a thread is in exactly one transaction.
+terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one, also
+the statement COMMIT. It began with the statement BEGIN, or with the first call of the database since the commit or
+rollback before; calls that no commit follows are in none. Names from data collectors take precedence over commits: each
+applies until the next name, or until it is cleared. Time before, between and after transactions has a name that begins
+with a dot, so each moment of a thread is in exactly one transaction.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked a
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 ROLLBACK = "rollback"
 _BEGINS = re.compile(r"\W*(begin|start\s+transaction)\b", re.IGNORECASE)
+# END is of SQLite and PostgreSQL, ABORT of PostgreSQL. COMMIT PREPARED and ROLLBACK TO do not end the transaction.
+_COMMITS = re.compile(
+    r"\W*(commit(?!\s+prepared\b)|end(?=(\s+(work|transaction)\b.*)?[\s;]*$))(?![\w-])", re.IGNORECASE | re.DOTALL
+)
+_ROLLS_BACK = re.compile(
+    r"\W*(rollback|abort)(?!(\s+(work|transaction))?\s+(to|prepared)\b)(?![\w-])", re.IGNORECASE
+)
+_COMMITS_AT_ITS_END = re.compile(r";\s*commit(\s+(work|transaction))?[\s;]*$", re.IGNORECASE)
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -217,9 +225,9 @@ class Tracker:
             return self._begin(thread, current, call)
         return self._ask(thread, current, call)
 
-    def begins(self, detail: int) -> bool:
-        """Whether a call of a database with this detail begins a transaction in any case."""
-        return self._details is not None and self._details.begin(detail)
+    def role_of(self, detail: int) -> int:
+        """What a call of a database with this detail means for transactions, beside what its intrinsic says: bits."""
+        return self._details.role_of(detail) if self._details else 0
 
     def between(self, thread: int) -> Between | None:
         """Where `thread` is, if a call that is a transaction would do nothing but end an `IDLE` one that began there.
@@ -373,9 +381,16 @@ class Details:
     def __deepcopy__(self, memo: object) -> Details:
         return self
 
-    def begin(self, detail: int) -> bool:
-        """Whether this is a statement that begins a transaction."""
-        return detail != 0 and _BEGINS.match(self._process.string(detail)) is not None
+    def role_of(self, detail: int) -> int:
+        """AFRESH if this is a statement that begins a transaction, ENDS if it commits one, DROPS if it rolls one back.
+
+        A script does both if it begins one first and commits last."""
+        statement = self._process.string(detail) if detail else ""
+        if _BEGINS.match(statement):
+            return AFRESH | (ENDS if _COMMITS_AT_ITS_END.search(statement) else 0)
+        if _COMMITS.match(statement):
+            return ENDS
+        return DROPS if _ROLLS_BACK.match(statement) else 0
 
 
 def roles_of(process: Process) -> dict[int, int]:

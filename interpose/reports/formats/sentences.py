@@ -56,6 +56,8 @@ _SQL_ADVICE = "Load them together: a join, IN (...), executemany, or the ORM's e
 _SQL_WRITES_ADVICE = "Write them together: executemany, or many rows a statement; if each commits, in one transaction."
 _REDIS_ADVICE = "Send them together: a pipeline, or one command for many keys, such as MGET."
 _REDIS_DRIVER_ADVICE = "Fetch fewer and smaller values, or install hiredis."
+_FAR_LONGER_ADVICE = "See when, and what else ran then: interpose events."
+_FAR_LONGER_WRITE_ADVICE = "It probably waited for a lock of another transaction. See when: interpose events."
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 _LINES_ADVICE = "See what each line takes without that cost: interpose lines."
 _IMPORTS_ADVICE = "See each import: record with --kinds all,import (docs/how-to/slow-start.md)."
@@ -77,6 +79,7 @@ _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as
 
 _OTHER_ADVICE = (
     *(_SQL_ADVICE, _SQL_WRITES_ADVICE, _REDIS_ADVICE, _REDIS_DRIVER_ADVICE),
+    *(_FAR_LONGER_ADVICE, _FAR_LONGER_WRITE_ADVICE),
     *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE),
     *(_NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
     *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE, _OWN_LOCK_ADVICE),
@@ -106,6 +109,8 @@ def advice_for(finding: Finding) -> str:
         return _REDIS_ADVICE_BY_RULE[finding.rule]
     if finding.rule == "N+1 statements" and finding.rows and is_sql(_asked(finding)):
         return _SQL_WRITES_ADVICE if writes(_asked(finding)) else _SQL_ADVICE
+    if finding.rule == "slow calls" and finding.first and finding.first.among:
+        return _FAR_LONGER_WRITE_ADVICE if writes(finding.first) else _FAR_LONGER_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
@@ -228,7 +233,12 @@ def _repeated(words: Sentences, finding: Finding) -> str:
     asked = _asked(finding)
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
     what = f"{_of_language(finding.calls, asked)} from {words.where(asked)}{each}"
-    return f"{what} ({words.took(finding)}): {_quoted(finding.about)}."
+    return f"{what} ({words.took(finding)}{_without(finding)}): {_quoted(finding.about)}."
+
+
+def _without(finding: Finding) -> str:
+    """The call that took far longer than the others and is not in their time."""
+    return f", without one of {duration(finding.longest_ns)}" if finding.longest_ns else ""
 
 
 def _asked(finding: Finding) -> Calls:
@@ -246,7 +256,7 @@ def _of_language(calls: int, asked: Calls) -> str:
 def _commits(words: Sentences, finding: Finding) -> str:
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
     made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
-    return f"{made}{each}{_each(finding)} ({words.took(finding)})."
+    return f"{made}{each}{_each(finding)} ({words.took(finding)}{_without(finding)})."
 
 
 def _reconnects(words: Sentences, finding: Finding) -> str:
@@ -420,8 +430,16 @@ def _loop_waits(words: Sentences, finding: Finding) -> str:
 
 def _slow_calls(words: Sentences, finding: Finding) -> str:
     assert finding.first is not None
-    each = _each(finding)
-    return f"{_made(words, finding)}{each} ({words.took(finding)})."
+    if among := sum(row.among for row in finding.rows):
+        what = f"{finding.calls:,} of {_made(words, finding, among)} took far longer than the others"
+        return f"{what}{_each(finding)} ({words.took(finding)}){_statement(finding)}."
+    return f"{_made(words, finding)}{_each(finding)} ({words.took(finding)})."
+
+
+def _statement(finding: Finding) -> str:
+    """The statement of all of the evidence, if it is one."""
+    details = {row.detail for row in finding.rows}
+    return f": {_quoted(details.pop())}" if len(details) == 1 and "" not in details else ""
 
 
 def _disk(words: Sentences, finding: Finding) -> str:
@@ -438,10 +456,10 @@ def _driver(words: Sentences, finding: Finding) -> str:
     return f"In {_made(words, finding)} {computed} ({words.took(finding)})."
 
 
-def _made(words: Sentences, finding: Finding) -> str:
+def _made(words: Sentences, finding: Finding, calls: int = 0) -> str:
     assert finding.first is not None
-    fetched = _fetched(finding)
-    what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(finding.calls, 'call')} of"
+    fetched = 0 if calls else _fetched(finding)
+    what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(calls or finding.calls, 'call')} of"
     return f"{what} {finding.first.intrinsic} from {words.where(finding.first)}"
 
 
