@@ -36,7 +36,7 @@ def reduced_with_code(part: Part, analysis: Analysis, by: str) -> Part:
     found = profiled(analysis)
     if not found.processes:
         return part
-    spent = [spent for each in found.processes for (_, within), spent in each.spent.items() if within == OUTSIDE_CALLS]
+    spent = [spent for each in found.processes for (_, within), spent in each.totals() if within == OUTSIDE_CALLS]
     code = CodePart(
         [*(_by_function(found) if by == "function" else _by_site(found))],
         {site: code.cpu_ns for site, code in found.code(innermost).items()} if by == "function" else {},
