@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Generator, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from interpose.experiments.model.process import Process
 from interpose.pytest.limits import Limit, calls_between, counted, limits_of, told, why_unseen
 from interpose.pytest.options import MARK
 from interpose.pytest.summary import summary_of
+from interpose.pytest.unittests import Span, span_of
 from interpose.reports.formats.units import count
 from interpose.timing import shims
 
@@ -69,9 +69,10 @@ class Plugin:
         limits = self._to_look_at(item.stash.get(_limits, []))
         if not limits:
             return (yield)
-        before, begin_ns = _counted(), time.monotonic_ns()
-        result = yield
-        if wrong := _exceeded(limits, begin_ns, time.monotonic_ns(), before, str(item.config.rootpath)):
+        before = _counted()
+        with span_of(getattr(item, "instance", None)) as span:
+            result = yield
+        if wrong := _exceeded(limits, span, before, str(item.config.rootpath)):
             pytest.fail("\n".join(wrong), pytrace=False)
         return result
 
@@ -134,8 +135,8 @@ def _counted() -> dict[int, int]:
         return counted(_opened())
 
 
-def _exceeded(limits: list[Limit], begin_ns: int, end_ns: int, before: dict[int, int], cwd: str) -> list[str]:
+def _exceeded(limits: list[Limit], span: Span, before: dict[int, int], cwd: str) -> list[str]:
     """What is to be said of the limits that were exceeded."""
     with shims.unrecorded():
-        calls = calls_between(_opened(), begin_ns, end_ns, before, cwd)
+        calls = calls_between(_opened(), span.begin_ns, span.end_ns, before, cwd)
         return [wrong for wrong in (told(limit, calls) for limit in limits) if wrong]
