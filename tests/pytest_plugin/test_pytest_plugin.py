@@ -363,6 +363,18 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     assert "interpose: 1 limit not checked: INTERPOSE_KINDS=net" in with_other_kinds.stdout
 
 
+@pytest.mark.any_python
+def test_limits_need_recorded_calls_beside_coverage(tests):
+    source = "    @pytest.mark.max_calls(db=1, net=1)\n    def test_asks(): ask(3)\n"
+
+    ran = tests(asking(source + source.replace("test_asks", "test_more")), "--interpose-coverage")
+
+    assert ran.returncode == 0
+    said = "interpose: limits of 2 tests not checked: max_calls needs --interpose besides --interpose-coverage\n"
+    assert said in ran.stdout
+    assert "INTERPOSE_KINDS" not in ran.stdout
+
+
 @pytest.mark.long
 @pytest.mark.any_python
 @pytest.mark.parametrize("options", [["-q"], ["-W", "error"], ["-n", "2"]], ids=["quiet", "errors", "workers"])
