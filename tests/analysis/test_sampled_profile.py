@@ -357,6 +357,17 @@ def test_code_within_a_request_and_waits_for_the_lock_are_of_their_functions(tmp
     assert sum(row.sums.self_wall_ns for row in rows) == 1000 * MS
 
 
+@pytest.mark.parametrize("by", ["function", "site"])
+def test_waits_for_the_lock_have_their_calls_wherever_their_time_is(by, tmp_path):
+    analysis = analysis_of(served(tmp_path / "t.1.er"))
+
+    rows = with_code(profile(analysis, by), by).rows
+
+    waits = {row.labels["function"]: (row.sums.calls, row.sums.self_wall_ns) for row in rows if row.kind == "gil"}
+    assert waits == {"view": (1, 0), "batch": (2, 20 * MS)}
+    assert sum(row.sums.calls for row in rows) == sum(row.sums.calls for row in profile(analysis, "intrinsic").rows)
+
+
 def test_what_cannot_be_read_and_what_was_not_sampled_are_rows_of_their_own(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=80 * MS, tid=1, main=1)

@@ -17,7 +17,7 @@ from interpose.analysis.calls.profile import Profile, finished
 from interpose.analysis.calls.rows import CODE, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
-from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
+from interpose.analysis.profile.profiled import NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
@@ -53,7 +53,7 @@ def finished_with_code(part: Part, by: str, analysis: Analysis | None = None) ->
     if not part.code.processes:
         return made
     code = _with_hottest(part.code) if by == "function" else part.code.rows
-    calls = [row for row in made.rows if row.is_of_calls and (row.kind != GIL or row.sums.self_wall_ns)]
+    calls = [row for row in made.rows if row.is_of_calls]
     others = [row for row in made.rows if not row.is_of_calls and row.kind != CODE]
     rows = sorted([*code, *calls], key=largest_first)
     return replace(made, rows=ranked([*rows, *_program_not_sampled(part), *others]))
