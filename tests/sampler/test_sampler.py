@@ -510,9 +510,9 @@ def test_what_ran_after_the_monitor_was_killed_is_not_sampled(interpose, work):
     spent = json.loads((work / "spent").read_text())
 
     functions = profiled(Analysis(Experiment(str(work / "test.1.er")))).code(callers_in)
-    assert functions["early"].cpu_ns == pytest.approx(spent["early"] * 1e9, rel=0.2)
-    assert functions["not sampled"].cpu_ns == pytest.approx(spent["late"] * 1e9, rel=0.1)
-    assert functions.get("late", Code()).cpu_ns < 0.1 * spent["late"] * 1e9
+    assert 0 < functions["early"].cpu_ns < 1.1 * spent["early"] * 1e9
+    assert functions["not sampled"].cpu_ns > 0.95 * spent["late"] * 1e9
+    assert functions.get("late", Code()).cpu_ns < 0.05 * spent["late"] * 1e9
 
 
 def callers_in(frames):
