@@ -18,7 +18,10 @@ from interpose.reports.formats.units import count, duration, percent, size
 
 # Calls that start a child process.
 _STARTS = frozenset(
-    ["subprocess.Popen", "subprocess.fork_exec", "multiprocessing.Process.start", "os.system", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp"]
+    (
+        *("subprocess.Popen", "subprocess.fork_exec", "multiprocessing.Process.start", "os.system"),
+        *("os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp"),
+    )
 )
 _LINES = 3
 _TRANSACTIONS = 3
