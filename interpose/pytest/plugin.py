@@ -14,7 +14,7 @@ from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
 from interpose.pytest.limits import Limit, calls_between, counted, limits_of, told, why_unseen
 from interpose.pytest.options import MARK
-from interpose.pytest.recording import OF_COVERAGE
+from interpose.pytest.recording import BESIDE_COVERAGE, KINDS
 from interpose.pytest.summary import summary_of
 from interpose.pytest.unittests import Span, span_of
 from interpose.reports.formats.units import count
@@ -105,7 +105,7 @@ class Plugin:
 
     def _told_unseen(self) -> Iterator[str]:
         for why, tests in self._unseen.items():
-            if why == OF_COVERAGE and not self._with_calls:
+            if why == f"{KINDS}={BESIDE_COVERAGE}" and not self._with_calls:
                 of = count(len(set(tests)), "test")
                 yield f"limits of {of} not checked: max_calls needs --interpose besides --interpose-coverage"
             else:

@@ -24,7 +24,8 @@ def span_of(instance: object) -> Iterator[Span]:
     """The span of a test, complete at the end: if it is a method of the unittest class of `instance`, of the method
     alone. What runs before and after it is wrapped; the method has the same frames around it as without us. A class
     with a `run` of its own that calls neither, such as those of Twisted, has the span of all."""
-    span, began = Span(time.monotonic_ns()), set()
+    span = Span(time.monotonic_ns())
+    began: set[str] = set()
 
     def after_set_up(set_up: Callable[[], object]) -> None:
         try:

@@ -34,7 +34,8 @@ def _divided(
 ) -> Iterator[tuple[Pool, Spent]]:
     """At most what was `left` of a thread, among its pools: each has as much as its samples do not explain. Calls and
     pauses have the rest."""
-    cpu, waits = {}, {}
+    cpu: dict[Pool, float] = {}
+    waits: dict[Pool, float] = {}
     for pool, spent in pools.items():
         # Samples in the recorder are of the code around it, whose CPU time does not contain the overhead.
         overhead_ns = share.own_cpu_ns if pool[1] == OUTSIDE_CALLS else 0
