@@ -43,10 +43,12 @@ def put_thread(
     unread: dict[str, float] | None = None,
     tick_ns: int = 1,
     only: int | None = None,
+    sampled_ns: float = float("inf"),
 ) -> None:
     """Put a thread into `build` that lived as `schedule` says, with its events, and samples taken at random intervals
     around 10 ms. A part of these is `lost`, or their stacks are `unread`, perhaps of some functions alone; or there are
-    `only` those in one state. The kernel counts CPU time at each switch and once in `tick_ns`."""
+    `only` those in one state, or those until `sampled_ns`. The kernel counts CPU time at each switch and once in
+    `tick_ns`."""
     names = sorted({name for _, name, _ in schedule.segments})
     main = ("app.py", 1, "main")
     stacks = {name: build.sampled_stack(main, ("app.py", line, name)) for line, name in enumerate(names, 2)}
@@ -61,7 +63,7 @@ def put_thread(
             into = int(next_sample) - now
             is_lost = random.random() < (lost.get(function, 0.0) if isinstance(lost, dict) else lost)
             is_unread = unread is not None and random.random() < unread.get(function, 0.0)
-            if only in (None, state) and not is_lost:
+            if only in (None, state) and not is_lost and next_sample <= sampled_ns:
                 build.thread_sample(
                     START_NS + int(next_sample),
                     cpu_ns=cpu + into // tick_ns * tick_ns if is_running else cpu,

@@ -111,7 +111,8 @@ class Settings(InForce):
         default=".",
         letter="d",
         meaning="the directory for experiments; if it is not writable, they go to "
-        "~/.local/state/interpose/experiments; in a settings file, relative to that file",
+        "~/.local/state/interpose/experiments, but an option of `interpose run` that names it is refused; in a "
+        "settings file, relative to that file",
     )
     name = setting(
         values.parse_name,

@@ -36,7 +36,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     from interpose.pytest.recording import begin
 
     failed = begin(options.interpose, options.interpose_coverage)
-    early_config.pluginmanager.register(Plugin(failed), "interpose-recording")
+    early_config.pluginmanager.register(Plugin(failed, options.interpose), "interpose-recording")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

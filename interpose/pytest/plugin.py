@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,9 @@ from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
 from interpose.pytest.limits import Limit, calls_between, counted, limits_of, told, why_unseen
 from interpose.pytest.options import MARK
+from interpose.pytest.recording import BESIDE_COVERAGE, KINDS
 from interpose.pytest.summary import summary_of
+from interpose.pytest.unittests import Span, span_of
 from interpose.reports.formats.units import count
 from interpose.timing import shims
 
@@ -25,12 +26,14 @@ Passing = Generator[None, object, object]
 
 
 class Plugin:
-    """The hooks for one session; `failed` is why nothing, or not everything, is recorded."""
+    """The hooks for one session; `failed` is why nothing, or not everything, is recorded. Without `with_calls`,
+    coverage alone was requested."""
 
-    def __init__(self, failed: str) -> None:
+    def __init__(self, failed: str, with_calls: bool = True) -> None:
         self._failed = failed
+        self._with_calls = with_calls
         self._seen: set[str] = set()
-        self._unseen: dict[str, int] = {}  # why limits are not checked, and how many
+        self._unseen: dict[str, list[str]] = {}  # why limits are not checked, and for each its test
         self._settings: Mapping[str, str] | None = None  # the settings of the recording
 
     def pytest_report_header(self) -> list[str]:
@@ -66,12 +69,13 @@ class Plugin:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Passing:
         """Fail a test that passed, but made more calls than its limit."""
-        limits = self._to_look_at(item.stash.get(_limits, []))
+        limits = self._to_look_at(item)
         if not limits:
             return (yield)
-        before, begin_ns = _counted(), time.monotonic_ns()
-        result = yield
-        if wrong := _exceeded(limits, begin_ns, time.monotonic_ns(), before, str(item.config.rootpath)):
+        before = _counted()
+        with span_of(getattr(item, "instance", None)) as span:
+            result = yield
+        if wrong := _exceeded(limits, span, before, str(item.config.rootpath)):
             pytest.fail("\n".join(wrong), pytrace=False)
         return result
 
@@ -84,11 +88,11 @@ class Plugin:
             if begun := item.stash.get(_transaction, None):
                 begun.__exit__(None, None, None)
 
-    def _to_look_at(self, limits: list[Limit]) -> list[Limit]:
-        why = [(limit, self._why_unseen(limit)) for limit in limits]
+    def _to_look_at(self, item: pytest.Item) -> list[Limit]:
+        why = [(limit, self._why_unseen(limit)) for limit in item.stash.get(_limits, [])]
         for _, reason in why:
             if reason:
-                self._unseen[reason] = self._unseen.get(reason, 0) + 1
+                self._unseen.setdefault(reason, []).append(item.nodeid)
         return [limit for limit, reason in why if not reason]
 
     def _why_unseen(self, limit: Limit) -> str:
@@ -99,6 +103,14 @@ class Plugin:
                 self._settings = _opened().log.settings
         return why_unseen(limit, self._settings)
 
+    def _told_unseen(self) -> Iterator[str]:
+        for why, tests in self._unseen.items():
+            if why == f"{KINDS}={BESIDE_COVERAGE}" and not self._with_calls:
+                of = count(len(set(tests)), "test")
+                yield f"limits of {of} not checked: max_calls needs --interpose besides --interpose-coverage"
+            else:
+                yield f"{count(len(tests), 'limit')} not checked: {why}"
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the names of the tests that ran, in any worker."""
         self._seen.add(report.nodeid)
@@ -106,7 +118,7 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print which tests waited longest, and what could not be done."""
         lines = self._told_failure()
-        lines += [f"interpose: {count(number, 'limit')} not checked: {why}" for why, number in self._unseen.items()]
+        lines += [f"interpose: {line}" for line in self._told_unseen()]
         if place := directory():
             with shims.unrecorded():
                 lines += summary_of(place, self._seen)
@@ -134,8 +146,8 @@ def _counted() -> dict[int, int]:
         return counted(_opened())
 
 
-def _exceeded(limits: list[Limit], begin_ns: int, end_ns: int, before: dict[int, int], cwd: str) -> list[str]:
+def _exceeded(limits: list[Limit], span: Span, before: dict[int, int], cwd: str) -> list[str]:
     """What is to be said of the limits that were exceeded."""
     with shims.unrecorded():
-        calls = calls_between(_opened(), begin_ns, end_ns, before, cwd)
+        calls = calls_between(_opened(), span.begin_ns, span.end_ns, before, cwd)
         return [wrong for wrong in (told(limit, calls) for limit in limits) if wrong]

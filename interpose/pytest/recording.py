@@ -8,6 +8,7 @@ import sys
 from interpose.errors import InterposeError
 
 WHAT = {(True, False): "calls", (True, True): "calls,coverage", (False, True): "calls,coverage"}
+KINDS, BESIDE_COVERAGE = "INTERPOSE_KINDS", "logic"  # coverage alone records the tests besides, as transactions
 
 
 def begin(calls: bool, coverage: bool) -> str:
@@ -60,7 +61,7 @@ def _choose(calls: bool, coverage: bool) -> None:
     if coverage:
         wanted["INTERPOSE_CONTEXTS"] = "1"
     if not calls:
-        wanted["INTERPOSE_KINDS"] = "logic"  # the tests themselves are transactions
+        wanted[KINDS] = BESIDE_COVERAGE
     try:
         origins = precedence.in_force(os.environ).origins
     except InterposeError:

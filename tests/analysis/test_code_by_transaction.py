@@ -15,9 +15,9 @@ from tests.schedules import MS
 pytestmark = pytest.mark.any_python
 
 
-def served(directory, requests=((0, "GET /slow"), (400, "GET /fast"), (600, "GET /slow")), wall=200):
+def served(directory, requests=((0, "GET /slow"), (400, "GET /fast"), (600, "GET /slow")), wall=200, sampled_ms=1000):
     """Requests that compute for all of their time, those of /slow in `render`, those of /fast in `query` for half of
-    it; and what lies between them, in `accept`."""
+    it; and what lies between them, in `accept`. Samples end after `sampled_ms`."""
     build = Build(directory, call_ns=0, inside_ns=0)
     request = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
     names = ("render", "query", "accept")
@@ -27,7 +27,7 @@ def served(directory, requests=((0, "GET /slow"), (400, "GET /fast"), (600, "GET
         more = {"detail": build.string(name), "start_cpu_ns": start * MS}
         events.append(event(start * MS, wall * MS, wall * MS, call=call, intrinsic=request, **more))
     build.block(sorted(events, key=lambda each: each["start_ns"] + each["wall_ns"]))
-    for now in range(5, 1000, 10):
+    for now in range(5, sampled_ms, 10):
         within = [name for start, name in requests if start <= now < start + wall]
         name = "accept" if not within else "render" if within[0] == "GET /slow" or now % 20 == 5 else "query"
         inside = {"call": 1, "intrinsic": request} if within else {}
@@ -60,6 +60,14 @@ def test_what_is_between_transactions_is_a_row_too(tmp_path):
     _, found = found_in(served(tmp_path / "t.1.er"))
 
     assert sum(ms for (name, function), ms in found.items() if function == "accept") in (399, 400)
+
+
+def test_a_transaction_after_the_last_sample_has_no_function(tmp_path):
+    _, found = found_in(served(tmp_path / "t.1.er", sampled_ms=500))
+
+    assert found["GET /slow", "render"] == pytest.approx(200, abs=10)
+    assert found["GET /slow", "not sampled"] == pytest.approx(200, abs=10)
+    assert found["GET /fast", "not sampled"] == pytest.approx(100, abs=10)
 
 
 def test_samples_in_transactions_that_overlap_are_of_none(tmp_path):

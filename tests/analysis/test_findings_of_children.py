@@ -1,5 +1,7 @@
 """Findings about child processes: only those are named that lived while they were waited for."""
 
+import re
+
 import pytest
 
 from interpose.analysis.analysis import Analysis
@@ -71,3 +73,41 @@ def test_repeated_work_is_counted_in_all_transactions(traced):
 
     (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "repeated work"]
     assert 'os.stat was called 40,000 times for "/usr"' in sentence
+
+
+def test_children_started_and_waited_for_at_a_line_are_counted(traced):
+    done = traced("""
+    import subprocess
+    def item():
+        subprocess.run(["sleep", "0.05"])
+    for _ in range(8):
+        item()
+    """)
+
+    (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "child processes"]
+    assert re.match(r"The program waited for 8 child processes \(sleep\) at \S+ item, \d\S* ms each \(", sentence)
+
+
+def test_waits_for_children_that_were_started_elsewhere_are_counted_as_waits(traced):
+    done = traced("""
+    import subprocess
+    started = [subprocess.Popen(["sleep", f"0.{number}"]) for number in range(1, 5)]
+    def finish():
+        for each in started:
+            each.wait()
+    finish()
+    """)
+
+    (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "child processes" and "finish" in sentence]
+    assert re.match(r"The program waited 4 times for child processes \(sleep\) at \S+ finish, \S+ ms each \(", sentence)
+
+
+def test_a_wait_for_one_child_has_no_count(traced):
+    done = traced("""
+    import subprocess
+    subprocess.run(["sleep", "0.3"])
+    """)
+
+    (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "child processes"]
+    assert sentence.startswith("The program waited for child processes (sleep) at ")
+    assert "each" not in sentence

@@ -130,6 +130,47 @@ def test_threads_are_divided_each_by_its_own_samples(tmp_path):
     }
 
 
+def test_time_after_the_last_sample_is_of_no_function(tmp_path):
+    early = [("run", "early", 300 * MS), ("call", "early", 100 * MS), ("wait", "early", 200 * MS)]
+    late = [("run", "late", 1500 * MS), ("ready", "late", 400 * MS), ("wait", "late", 300 * MS)]
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", Schedule([*early, *late]), sampled_ns=600 * MS)))
+
+    assert set(found) == {"early", "not sampled"}
+    assert found["early"].code.cpu_ns == pytest.approx(300 * MS, abs=20 * MS)
+    assert found["not sampled"].code.cpu_ns == 1800 * MS - found["early"].code.cpu_ns
+    assert found["early"].code.unexplained_ns == pytest.approx(200 * MS, abs=30 * MS)
+    assert found["not sampled"].code.processor_ns == pytest.approx(400 * MS, abs=30 * MS)
+
+
+def test_calls_after_the_last_sample_are_not_time_of_the_code(tmp_path):
+    turn = [("run", "parse", 40 * MS), ("call", "query", 50 * MS), ("wait in call", "query", 10 * MS)]
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", Schedule(turn * 20), sampled_ns=1000 * MS)))
+
+    assert found["parse"].code.cpu_ns == pytest.approx(400 * MS, abs=60 * MS)
+    assert found["not sampled"].code.cpu_ns == 800 * MS - found["parse"].code.cpu_ns
+    assert sum(row.code.wall_ns for row in found.values()) == 800 * MS
+
+
+def test_only_the_thread_whose_samples_stopped_has_time_that_is_not_sampled(tmp_path):
+    build = built(tmp_path / "t.1.er", Schedule([("run", "parse", 2000 * MS)]))
+    put_thread(build, Schedule([("run", "save", 1000 * MS)]), Random(0), thread=2, sampled_ns=400 * MS)
+
+    found = by_function(analysis_of(build))
+
+    assert found["parse"].code.cpu_ns == 2000 * MS
+    assert found["not sampled"].code.cpu_ns == pytest.approx(600 * MS, abs=20 * MS)
+
+
+def test_a_thread_whose_last_samples_are_lost_has_no_time_that_is_not_sampled(tmp_path):
+    schedule = Schedule([("run", "parse", 1000 * MS)])
+
+    found = by_function(analysis_of(built(tmp_path / "t.1.er", schedule, sampled_ns=950 * MS)))
+
+    assert set(found) == {"parse"}
+
+
 def test_waits_are_for_a_processor_or_unexplained(tmp_path):
     schedule = Schedule([("run", "parse", 500 * MS), ("ready", "parse", 200 * MS), ("wait", "parse", 300 * MS)])
 
@@ -314,6 +355,17 @@ def test_code_within_a_request_and_waits_for_the_lock_are_of_their_functions(tmp
     assert calls["gil", "batch"] == 20 * MS
     assert calls["logic", "?"] == 0
     assert sum(row.sums.self_wall_ns for row in rows) == 1000 * MS
+
+
+@pytest.mark.parametrize("by", ["function", "site"])
+def test_waits_for_the_lock_have_their_calls_wherever_their_time_is(by, tmp_path):
+    analysis = analysis_of(served(tmp_path / "t.1.er"))
+
+    rows = with_code(profile(analysis, by), by).rows
+
+    waits = {row.labels["function"]: (row.sums.calls, row.sums.self_wall_ns) for row in rows if row.kind == "gil"}
+    assert waits == {"view": (1, 0), "batch": (2, 20 * MS)}
+    assert sum(row.sums.calls for row in rows) == sum(row.sums.calls for row in profile(analysis, "intrinsic").rows)
 
 
 def test_what_cannot_be_read_and_what_was_not_sampled_are_rows_of_their_own(tmp_path):

@@ -161,6 +161,47 @@ def test_a_directory_in_which_nothing_can_be_made_is_told_before_anything_starts
     assert done.stderr.count("\n") == 1
 
 
+def test_the_program_is_recorded_elsewhere_if_the_directory_of_the_settings_is_not_writable(interpose, tmp_path):
+    (tmp_path / "file").touch()
+    variables = {"INTERPOSE_DIR": f"{tmp_path}/file", "XDG_STATE_HOME": f"{tmp_path}/state"}
+
+    done = interpose("run", sys.executable, "-c", "print('started')", variables=variables)
+
+    elsewhere = tmp_path / "state" / "interpose" / "experiments"
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    said = f"{tmp_path}/file: Not a directory; the experiment is {elsewhere}/test.1.er"
+    assert done.stderr == f"interpose: {said}\n"
+    assert names.is_recorded(str(elsewhere / "test.1.er"))
+
+
+def test_the_program_runs_if_there_is_no_place_for_an_experiment(interpose, tmp_path):
+    (tmp_path / "file").touch()
+    variables = {"INTERPOSE_DIR": f"{tmp_path}/file", "XDG_STATE_HOME": f"{tmp_path}/file"}
+
+    done = interpose("run", "-C", "a note", sys.executable, "-c", "print('started')", variables=variables)
+
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    assert done.stderr == f"interpose: {tmp_path}/file: Not a directory; nothing is recorded\n"
+
+
+@pytest.mark.parametrize("free_bytes", [0, 8192, 32768], ids=str)
+def test_the_program_runs_on_a_full_disk(interpose, tmp_path, free_bytes):
+    place = tmp_path / "full"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True).returncode:
+        pytest.skip("no file system of that size")
+    try:
+        (place / "filled").write_bytes(bytes(65536 - free_bytes))
+        program = (sys.executable, "-c", "print('started')")
+        done = interpose("run", *program, cwd=place, variables={"XDG_STATE_HOME": f"{place}/state"})
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+    assert (done.returncode, done.stdout) == (0, "started\n")
+    assert "recorded" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_experiment_that_is_there_is_not_overwritten(interpose, tmp_path):
     (tmp_path / "work" / "mine.er").mkdir()
 

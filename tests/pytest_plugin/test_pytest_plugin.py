@@ -252,6 +252,65 @@ def test_calls_that_are_only_counted_count(tests):
     assert "(counted, not timed)" in ran.stdout
 
 
+UNITTESTS = """
+    import traceback
+    import unittest
+
+    class Shop(unittest.TestCase):
+        def setUp(self):
+            ask(5)
+            self.addCleanup(ask, 5)
+
+        def tearDown(self):
+            ask(5)
+
+        @pytest.mark.max_calls(db=2)
+        def test_asks(self):
+            ask(2)
+            assert not any("interpose/pytest/unittests.py" in frame.filename for frame in traceback.extract_stack())
+
+        @pytest.mark.max_calls(db=1)
+        def test_asks_too_often(self):
+            ask(2)
+
+    class AsyncShop(unittest.IsolatedAsyncioTestCase):
+        async def asyncSetUp(self):
+            ask(5)
+
+        async def asyncTearDown(self):
+            ask(5)
+
+        @pytest.mark.max_calls(db=2)
+        async def test_asks(self):
+            ask(2)
+
+        @pytest.mark.max_calls(db=1)
+        async def test_asks_too_often(self):
+            ask(2)
+
+    class Refused(unittest.TestCase):
+        def setUp(self):
+            ask(5)
+            raise RuntimeError("no shop")
+
+        @pytest.mark.max_calls(db=0)
+        def test_asks(self):
+            ask(1)
+
+    def test_nothing_is_left():
+        assert not any(name in vars(Shop("test_asks")) for name in ("_callSetUp", "_callTearDown"))
+    """
+
+
+@pytest.mark.any_python
+def test_set_up_and_tear_down_of_unittest_classes_do_not_count(tests):
+    ran = tests(asking(UNITTESTS), "--interpose")
+
+    assert ran.stdout.count("max_calls: 2 calls of kind db, 1 allowed:") == 2
+    assert "RuntimeError: no shop" in ran.stdout
+    assert "3 failed, 3 passed" in ran.stdout
+
+
 @pytest.mark.any_python
 def test_a_test_that_failed_fails_as_it_did(tests):
     source = "    @pytest.mark.max_calls(db=1)\n    def test_asks():\n        ask(3)\n        assert not database\n"
@@ -302,6 +361,18 @@ def test_limits_that_are_not_looked_at_are_told(tests):
     assert without.returncode == with_other_kinds.returncode == 0
     assert "PytestWarning: 1 test has max_calls, which was not checked: add --interpose" in without.stdout
     assert "interpose: 1 limit not checked: INTERPOSE_KINDS=net" in with_other_kinds.stdout
+
+
+@pytest.mark.any_python
+def test_limits_need_recorded_calls_beside_coverage(tests):
+    source = "    @pytest.mark.max_calls(db=1, net=1)\n    def test_asks(): ask(3)\n"
+
+    ran = tests(asking(source + source.replace("test_asks", "test_more")), "--interpose-coverage")
+
+    assert ran.returncode == 0
+    said = "interpose: limits of 2 tests not checked: max_calls needs --interpose besides --interpose-coverage\n"
+    assert said in ran.stdout
+    assert "INTERPOSE_KINDS" not in ran.stdout
 
 
 @pytest.mark.long

@@ -69,6 +69,21 @@ def test_the_functions_with_the_most_cpu_time_stand_below_the_program(batch):
     assert not any(line.startswith("unexplained wait") for line in rows)
 
 
+def test_cpu_time_after_the_last_sample_is_a_line_and_no_finding(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    early = build.sampled_stack((f"{SHOP}/batch.py", 3, "early"))
+    for now in range(10, 310, 10):
+        build.thread_sample(START_NS + now * MS, cpu_ns=now * MS, stack=early)
+    build.thread(end_ns=START_NS + 1800 * MS, end_cpu_ns=1800 * MS, tid=1, main=1)
+    build.ended(1800 * MS, 1800 * MS)
+    screen = screen_of(build)
+
+    rows = rows_of(screen)
+    place = next(number for number, line in enumerate(rows) if line.startswith("code"))
+    assert rows[place + 1 : place + 3] == ["early 0.300 s batch.py:3", "not sampled 1.500 s no samples then"]
+    assert "computing" not in [each.rule for each in found_in(screen.survey)]
+
+
 def test_the_functions_of_requests_stand_below_their_kind(batch):
     rows = rows_of(screen_of(batch))
 

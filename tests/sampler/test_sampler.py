@@ -1,5 +1,6 @@
 """Python code is sampled from outside: functions, lines, threads and children, by what the programs measured."""
 
+import json
 import subprocess
 import sys
 import time
@@ -7,6 +8,9 @@ from collections import Counter
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.profile.balance import Code
+from interpose.analysis.profile.profiled import profiled
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import NOT_READ, WAITS, Sampled
@@ -476,3 +480,41 @@ def test_most_stacks_can_be_read(record, program):
     torn = sum(each.samples for each in records if each.stack == NOT_READ)
 
     assert torn <= 0.05 * sum(each.samples for each in records)
+
+
+KILLS_ITS_MONITOR = """
+import json, os, signal, time
+def compute(seconds):
+    began = time.thread_time()
+    while time.thread_time() - began < seconds:
+        sum(range(200))
+    return time.thread_time() - began
+def early(): return compute(0.6)
+def late(): return compute(1.2)
+spent = {"early": early()}
+os.kill(os.getppid(), signal.SIGKILL)
+spent["late"] = late()
+with open("spent", "w") as file:
+    json.dump(spent, file)
+"""
+
+
+@pytest.mark.alone
+def test_what_ran_after_the_monitor_was_killed_is_not_sampled(interpose, work):
+    (work / "app.py").write_text(KILLS_ITS_MONITOR)
+    interpose("run", "app.py")
+    waited_until = time.monotonic() + 30
+    while not (work / "spent").exists() and time.monotonic() < waited_until:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    spent = json.loads((work / "spent").read_text())
+
+    functions = profiled(Analysis(Experiment(str(work / "test.1.er")))).code(callers_in)
+    assert 0 < functions["early"].cpu_ns < 1.1 * spent["early"] * 1e9
+    assert functions["not sampled"].cpu_ns > 0.95 * spent["late"] * 1e9
+    assert functions.get("late", Code()).cpu_ns < 0.05 * spent["late"] * 1e9
+
+
+def callers_in(frames):
+    """`early` or `late`, or what stands for no code."""
+    return next((each.function for each in frames if each.function in ("early", "late")), frames[0].function)

@@ -151,7 +151,9 @@ class _Planter:
     def __init__(self, calls: Calls, process: Process, sampled: ProcessProfile | None, with_tasks: bool) -> None:
         self._sampled = sampled
         self._with_tasks = with_tasks
-        self._left = {pool: [each.wall_ns, each.cpu_ns] for pool, each in sampled.spent.items()} if sampled else {}
+        self._left: dict[Pool, list[int]] = {}
+        for pool, each in sampled.totals() if sampled else ():
+            put(self._left.setdefault(pool, [0, 0]), [each.wall_ns, each.cpu_ns])
         self._calls = calls
         self._tree = calls.tree
         self._process = process

@@ -38,8 +38,8 @@ def deadlocks(survey: Survey) -> Iterator[Finding]:
 def unreleased(survey: Survey) -> Iterator[Finding]:
     """Threads that wait for locks that were taken at one line."""
     for (place, _), waits in grouped(_waits(survey), lambda each: (each.place, not each.place and each.calls.site)):
-        bound_ns, named = _in_progress_ns(waits), {"units": len(waits), "unit": WAITING, "about": place}
-        yield found("lock not released", _rows(waits), bound_ns, floor=LARGE, **named)
+        units, bound_ns = len(waits), _in_progress_ns(waits)
+        yield found("lock not released", _rows(waits), bound_ns, units=units, unit=WAITING, about=place, floor=LARGE)
 
 
 def _rows(waits: list[Wait]) -> list[Calls]:

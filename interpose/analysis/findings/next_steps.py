@@ -32,6 +32,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
     used: Counter[str] = Counter()
     for each in survey.analysis.accounts:
         used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    for profile in survey.profiled.processes:  # nothing says what ran after the last samples
+        used[program_label(profile.process)] -= sum(spent.cpu_ns for spent in profile.unsampled.values())
     others = {program_label(each.process) for each in survey.analysis.accounts if not each.process.log.is_python}
     blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):

@@ -81,6 +81,12 @@ class Spent:
         """The wait outside of calls."""
         return self.wall_ns - self.cpu_ns
 
+    def take(self, part: Spent) -> None:
+        """Subtract a part of it."""
+        self.wall_ns -= part.wall_ns
+        self.cpu_ns -= part.cpu_ns
+        self.processor_ns = max(min(self.processor_ns - part.processor_ns, self.waited_ns), 0)
+
     def settle(self, weights: Weights, delay_ns: int, ready: int) -> None:
         """Believe the samples of a thread that the kernel says waited for CPU for `delay_ns`, and that was
         found `ready` so often: it waited where it was found so. Where it hardly ever waited for anything else when it

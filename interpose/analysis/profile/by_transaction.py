@@ -8,7 +8,7 @@ overlap, a sample in the overlap belongs to none, and the others represent it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,27 +47,44 @@ class InTransaction(NamedTuple):
 def code_by_transaction(analysis: Analysis, made: Transactions) -> list[InTransaction]:
     """The functions that each of the transactions `made` ran, in their order, those with the most CPU time first."""
     found = {id(row): _Found(row) for row in made.rows}
-    for each in profiled(analysis).processes:
+    processes = profiled(analysis).processes
+    for each in processes:
         for row, weights in _weights(analysis, each, made) if each.process.events else ():
             if id(row) in found:
                 found[id(row)].parts.append((each.sampled, weights))
+    _leave_unsampled(found.values(), sum(spent.cpu_ns for each in processes for spent in each.unsampled.values()))
     return [InTransaction(each.row.name, function) for each in found.values() for function in each.functions()]
 
 
 @dataclass
 class _Found:
-    """The samples of the transactions with one name, process by process."""
+    """The samples of the transactions with one name, process by process; and how much of their CPU time was after the
+    last sample of its thread."""
 
     row: Transaction
     parts: list[tuple[Sampled, Weights]] = field(default_factory=list)
+    unsampled_ns: int = 0
+
+    @property
+    def cpu_ns(self) -> int:
+        """The CPU time of the transactions between their calls."""
+        return self.row.split[LOGIC].cpu_ns if LOGIC in self.row.split else 0
+
+    @property
+    def unexplained_ns(self) -> int:
+        """The part of it that no sample stands for."""
+        return max(self.cpu_ns - round(sum(sum(each.cpu_ns.values()) for _, each in self.parts)), 0)
 
     def functions(self) -> list[Function]:
         """The functions; each process has as much of the CPU time as it has of the weights."""
         lines: dict[Site, Code] = defaultdict(Code)
         functions: dict[tuple[str, str], Code] = defaultdict(Code)
         weights = [sum(each.cpu_ns.values()) for _, each in self.parts]
-        cpu_ns = self.row.split[LOGIC].cpu_ns if LOGIC in self.row.split else 0
-        for place, part_ns in apportioned(cpu_ns, dict(enumerate(weights)), 0) if self.parts else ():
+        if self.unsampled_ns:
+            lines[NOT_SAMPLED].cpu_ns += self.unsampled_ns
+            functions[function_of((NOT_SAMPLED,))].cpu_ns += self.unsampled_ns
+        sampled_ns = self.cpu_ns - self.unsampled_ns
+        for place, part_ns in apportioned(sampled_ns, dict(enumerate(weights)), 0) if self.parts else ():
             sampled, of = self.parts[place]
             spent = Spent(part_ns, part_ns)
             for site, code in divided(spent, of, Groups(sampled, innermost), NOT_SAMPLED).items():
@@ -75,6 +92,15 @@ class _Found:
             for key, code in divided(spent, of, Groups(sampled, function_of), function_of((NOT_SAMPLED,))).items():
                 functions[key].add(code)
         return functions_from(lines, functions)
+
+
+def _leave_unsampled(found: Collection[_Found], unsampled_ns: int) -> None:
+    """Leave CPU time after the last samples of threads to no function: at most so much."""
+    unexplained = {number: each.unexplained_ns for number, each in enumerate(found) if each.unexplained_ns}
+    left_ns = min(unsampled_ns, sum(unexplained.values()))
+    given = dict(apportioned(left_ns, unexplained, 0))
+    for number, each in enumerate(found):
+        each.unsampled_ns = given.get(number, 0)
 
 
 def _weights(analysis: Analysis, of: ProcessProfile, made: Transactions) -> Iterator[tuple[Transaction, Weights]]:

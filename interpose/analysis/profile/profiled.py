@@ -17,6 +17,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.calls.rows import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
+from interpose.analysis.profile.unsampled import unsampled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
@@ -61,14 +62,16 @@ class Sampling:
 
 @dataclass
 class ProcessProfile:
-    """The samples of one process, and the totals of its pools. `moved` are the records with self time that belongs to
-    pools, each with its pool: calls that contain code, and waits for the lock outside of other calls. `in_calls_ns` is
-    how long its threads waited for CPU elsewhere."""
+    """The samples of one process, and the totals of its pools: `spent` as long as threads were sampled, `unsampled`
+    after their last samples. `moved` are the records with self time that belongs to pools, each with its pool: calls
+    that contain code, and waits for the lock outside of other calls. `in_calls_ns` is how long its threads waited for
+    CPU elsewhere."""
 
     process: Process
     sampled: Sampled
     walked: Walked
     spent: dict[Pool, Spent]
+    unsampled: dict[Pool, Spent] = field(default_factory=dict)
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
     in_calls_ns: int = 0
 
@@ -81,11 +84,18 @@ class ProcessProfile:
         for pool, spent in self.spent.items():
             for group, code in divided(spent, self.walked.pools[pool], groups, group_of((NOT_SAMPLED,))).items():
                 yield pool, group, code
+        for pool, spent in self.unsampled.items():
+            yield pool, group_of((NOT_SAMPLED,)), Code(0, spent.cpu_ns, 0, spent.processor_ns, spent.unexplained_ns)
         for record, pool, is_lock in self.moved:
             if is_lock and with_locks:
                 wall_ns, cpu_ns = moved_ns(record)
                 frames = tuple(self.process.frames(record.key[2])) or (NO_PYTHON,)
                 yield pool, group_of(frames), Code(cpu_ns=cpu_ns, lock_ns=wall_ns - cpu_ns)
+
+    def totals(self) -> Iterator[tuple[Pool, Spent]]:
+        """What was spent in each pool, sampled or not; a pool may be there twice."""
+        yield from self.spent.items()
+        yield from self.unsampled.items()
 
     def kind_of(self, pool: Pool) -> str:
         """The kind of the calls of a pool; `code` for time outside calls."""
@@ -341,9 +351,15 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     made = ProcessProfile(process, sampled, walked, spent)
     roots = analysis.records_of_threads(process, FIELDS).roots
     made.moved = [each for each in _moved(roots, containers, locks) if each[1] in walked.pools or each[1] in spent]
-    _spend_in_containers(made, account, delays)
+    _spend_in_containers(made)
+    made.unsampled.update(unsampled(account, walked, spent, delays))
+    while_sampled = dict(delays)
+    for pool, each in made.unsampled.items():
+        spent[pool].take(each)
+        while_sampled[pool[0]] = walked.delays_ns[pool[0]]
+    _settle(made, account, while_sampled)
     for number, share in account.threads.items():
-        of_code_ns = sum(spent.processor_ns for (thread, _), spent in made.spent.items() if thread == number)
+        of_code_ns = sum(spent.processor_ns for (thread, _), spent in made.totals() if thread == number)
         made.in_calls_ns += delay_in_calls(share, of_code_ns, delays[number])
     return made
 
@@ -369,15 +385,18 @@ def _moved(roots: list[Record], containers: set[int], locks: set[int]) -> Iterat
         waiting.extend((each, within) for each in reversed(record.inner))
 
 
-def _spend_in_containers(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
-    """The totals of the pools of calls, from their self times; waits for CPU are as likely there as in other
-    code."""
+def _spend_in_containers(made: ProcessProfile) -> None:
+    """The totals of the pools of calls, from their self times."""
     for record, pool, is_lock in made.moved:
         if not is_lock:
             wall_ns, cpu_ns = moved_ns(record)
             spent = made.spent.setdefault(pool, Spent())
             spent.wall_ns += wall_ns
             spent.cpu_ns += cpu_ns
+
+
+def _settle(made: ProcessProfile, account: ProcessAccount, delays: Mapping[int, int]) -> None:
+    """Divide the waits of the pools; in calls, waits for CPU are as likely as in other code."""
     for (thread, within), spent in made.spent.items():
         share = account.threads.get(thread)
         if within != OUTSIDE_CALLS and share and share.cpu_ns > 0:
@@ -406,7 +425,7 @@ def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
     """What the program waited outside of its calls; of processes that were sampled as their samples say."""
     sampled = {each.process for each in found.processes}
     other = unseen_wait(each for each in analysis.accounts if each.process not in sampled)
-    spent = [spent for each in found.processes for pool, spent in each.spent.items() if pool[1] == OUTSIDE_CALLS]
+    spent = [spent for each in found.processes for pool, spent in each.totals() if pool[1] == OUTSIDE_CALLS]
     return Unseen(
         other.processor_ns + sum(each.processor_ns for each in spent),
         other.unexplained_ns + sum(each.unexplained_ns for each in spent),

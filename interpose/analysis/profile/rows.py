@@ -17,7 +17,7 @@ from interpose.analysis.calls.profile import Profile, finished
 from interpose.analysis.calls.rows import CODE, Row, closing_row, largest_first, ranked
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.balance import Code
-from interpose.analysis.profile.profiled import GIL, NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
+from interpose.analysis.profile.profiled import NO_CODE, Profiled, function_of, innermost, moved_ns, profiled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
@@ -36,7 +36,7 @@ def reduced_with_code(part: Part, analysis: Analysis, by: str) -> Part:
     found = profiled(analysis)
     if not found.processes:
         return part
-    spent = [spent for each in found.processes for (_, within), spent in each.spent.items() if within == OUTSIDE_CALLS]
+    spent = [spent for each in found.processes for (_, within), spent in each.totals() if within == OUTSIDE_CALLS]
     code = CodePart(
         [*(_by_function(found) if by == "function" else _by_site(found))],
         {site: code.cpu_ns for site, code in found.code(innermost).items()} if by == "function" else {},
@@ -53,7 +53,7 @@ def finished_with_code(part: Part, by: str, analysis: Analysis | None = None) ->
     if not part.code.processes:
         return made
     code = _with_hottest(part.code) if by == "function" else part.code.rows
-    calls = [row for row in made.rows if row.is_of_calls and (row.kind != GIL or row.sums.self_wall_ns)]
+    calls = [row for row in made.rows if row.is_of_calls]
     others = [row for row in made.rows if not row.is_of_calls and row.kind != CODE]
     rows = sorted([*code, *calls], key=largest_first)
     return replace(made, rows=ranked([*rows, *_program_not_sampled(part), *others]))

@@ -29,6 +29,7 @@ USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 SEEN_AFTER = 30  # intervals of CPU time in which a thread is surely seen to run, if it can be
 
 
+
 class Place(NamedTuple):
     """Where a sample found its thread: the number of the stack, and of the task's name or 0."""
 
@@ -93,13 +94,23 @@ class Weights:
         return whole * whole / squares if squares else float(sum(self.ran.values()))
 
 
+class Seen(NamedTuple):
+    """The last sample of a thread: when it was, in monotonic nanoseconds, and the CPU time that the thread had used by
+    then; and the usual time between two of its samples."""
+
+    last_ns: int
+    cpu_ns: int
+    usual_ns: float
+
+
 @dataclass
 class Walked:
-    """The samples of one process. `delays_ns` is how long each thread waited for CPU between its first sample
-    and its last one, `ready` in how many of them; `unplaced` are samples of threads that had recorded nothing
-    yet, `unplaced_ns` the CPU time of these, by stack."""
+    """The samples of one process. `seen` is the last one of each thread. `delays_ns` is how long each thread waited for
+    CPU between its first sample and its last one, `ready` in how many of them; `unplaced` are samples of threads that
+    had recorded nothing yet, `unplaced_ns` the CPU time of these, by stack."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
+    seen: dict[int, Seen] = field(default_factory=dict)
     delays_ns: dict[int, int] = field(default_factory=dict)
     ready: dict[int, int] = field(default_factory=dict)
     samples: int = 0
@@ -131,6 +142,7 @@ class _Thread:
     delayed_before_ns: int
     delay_ns: int = 0
     last_ns: int = 0
+    last_cpu_ns: int = 0
     samples: int = 0
     ready: int = 0
     ran_ns: int = 0
@@ -183,8 +195,9 @@ def walk(
         only_waits = sample.state in (WAITS, RECORDS) or sample.intrinsic in waits
         is_programs = is_code(sample, containers) and not calibrates(sample.stack)
         _take(made, thread, sample, put_into if is_programs else None, only_waits)
-    for thread in threads.values():
+    for number, thread in threads.items():
         _settle(thread)
+        made.seen[number] = Seen(thread.last_ns, thread.last_cpu_ns, thread.usual_ns)
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
     made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
@@ -211,7 +224,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     samples = max(sample.samples, 1)
     made.samples += samples
     thread.samples += samples
-    thread.last_ns = sample.last_ns
+    thread.last_ns, thread.last_cpu_ns = sample.last_ns, max(sample.cpu_ns, thread.last_cpu_ns)
     thread.delay_ns = max(sample.run_delay_ns - thread.delayed_before_ns, 0)
     place = Place(sample.stack, sample.task)
     made.torn += samples if sample.stack == NOT_READ else 0

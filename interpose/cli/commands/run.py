@@ -13,7 +13,13 @@ from datetime import datetime
 from interpose.cli.messages import say, show
 from interpose.cli.running import child, programs, starting
 from interpose.cli.running.counting import reasons, why_not_read
-from interpose.cli.running.experiment import add_notes, make_experiment, overwrite, place_of, program_environment
+from interpose.cli.running.experiment import (
+    add_notes,
+    make_experiment_or_go_without,
+    overwrite,
+    place_of,
+    program_environment,
+)
 from interpose.cli.running.pausing import Toggle
 from interpose.cli.running.sampling import Sampler
 from interpose.cli.running.saving import Saver
@@ -112,7 +118,10 @@ def run(arguments: argparse.Namespace) -> int:
         return code
     if in_force.record and arguments.overwritten is not None:
         overwrite(arguments.overwritten)
-    experiment = make_experiment(in_force) if in_force.record else None
+    is_wanted = bool(in_force.record)
+    experiment = make_experiment_or_go_without(in_force) if is_wanted else None
+    if experiment is None:
+        in_force.record = ()
     if experiment and arguments.notes:
         add_notes(experiment, arguments.notes)
     if line := other_environment(words):
@@ -137,7 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
             names.remove_empty(experiment)
         raise starting.not_started(words, error) from None
     if experiment is None:
-        say("not recorded: INTERPOSE is 0")
+        if not is_wanted:
+            say("not recorded: INTERPOSE is 0")
     elif names.is_recorded(experiment):
         endings.complete(experiment, ended.pid, ended.returncode, ended.time_ns)
         watching.end()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from functools import partial
 
 from interpose.cli.messages import say
+from interpose.config import state
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
@@ -24,14 +26,39 @@ def place_of(path: str, letter: str) -> dict[str, str]:
 def make_experiment(in_force: Settings) -> str:
     """The path of a new experiment. Raises InterposeError if it cannot be made."""
     try:
-        return create_experiment(in_force.dir, in_force.name, in_force.group_reads)
+        return _make(in_force, in_force.dir, in_force.group_reads)
+    except OSError as error:
+        raise InterposeError(f"{_failed(in_force, error)}; INTERPOSE_DIR or --dir names another directory") from None
+
+
+def make_experiment_or_go_without(in_force: Settings) -> str | None:
+    """The path of a new experiment for a program that runs in any case: in the user's state directory if none can be
+    made where the settings say, None if there is no place at all; a line says which. Raises InterposeError if an option
+    names the directory, or the experiment exists already."""
+    if in_force.origins["INTERPOSE_DIR"] == "option":
+        return make_experiment(in_force)
+    try:
+        return _make(in_force, in_force.dir, in_force.group_reads)
+    except OSError as error:
+        why = _failed(in_force, error)
+    elsewhere, path = state.experiments_directory(), None
+    if elsewhere:
+        with contextlib.suppress(OSError):
+            path = _make(in_force, elsewhere, group_reads=False)
+    say(f"{why}; the experiment is {path}" if path else f"{why}; nothing is recorded")
+    return path
+
+
+def _make(in_force: Settings, directory: str, group_reads: bool) -> str:
+    try:
+        return create_experiment(directory, in_force.name, group_reads)
     except FileExistsError as error:
         raise InterposeError(f"{error.filename}: already exists") from None
-    except OSError as error:
-        why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
-        raise InterposeError(
-            f"{in_force.dir}: {why}; INTERPOSE_DIR or --dir names another directory"
-        ) from None
+
+
+def _failed(in_force: Settings, error: OSError) -> str:
+    why = "is not writable" if error.errno in (errno.EACCES, errno.EROFS) else error.strerror
+    return f"{in_force.dir}: {why}"
 
 
 def overwrite(path: str) -> None:

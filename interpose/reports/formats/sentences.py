@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from interpose.analysis.findings import drivers
@@ -16,6 +17,13 @@ from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
 from interpose.reports.formats.units import count, duration, percent, size
 
+# Calls that start a child process.
+_STARTS = frozenset(
+    (
+        *("subprocess.Popen", "subprocess.fork_exec", "multiprocessing.Process.start", "os.system"),
+        *("os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp"),
+    )
+)
 _LINES = 3
 _TRANSACTIONS = 3
 _LONGEST_DETAIL = 72
@@ -464,9 +472,25 @@ def _made(words: Sentences, finding: Finding, calls: int = 0) -> str:
 
 
 def _children(words: Sentences, finding: Finding) -> str:
-    named = f"child processes ({finding.about})" if finding.about else "child processes"
-    what = f"at a pipe while {named} ran," if finding.unit == PIPE else f"for {named}"
-    return f"The program waited {what} at {words.where(finding.first)} ({words.took(finding)})."
+    of = f" ({finding.about})" if finding.about else ""
+    where, took = words.where(finding.first), words.took(finding)
+    if finding.unit == PIPE:
+        return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
+    started = _most_calls(each for each in finding.rows if each.intrinsic in _STARTS)
+    waits = started or _most_calls(each for each in finding.rows if each.intrinsic == finding.rows[0].intrinsic)
+    mean = f", {duration(finding.wall_ns // waits)} each" if waits > 1 else ""
+    if started > 1:
+        return f"The program waited for {started:,} child processes{of} at {where}{mean} ({took})."
+    times = f" {waits:,} times" if waits > 1 else ""
+    return f"The program waited{times} for child processes{of} at {where}{mean} ({took})."
+
+
+def _most_calls(rows: Iterable[Calls]) -> int:
+    """The calls of the intrinsic with the most: a start may contain another one."""
+    calls: Counter[str] = Counter()
+    for row in rows:
+        calls[row.intrinsic] += row.calls
+    return max(calls.values(), default=0)
 
 
 def _processor(words: Sentences, finding: Finding) -> str:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from interpose.analysis.calls.account import Share
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
-from interpose.analysis.profile.profiled import Function
+from interpose.analysis.profile.profiled import NOT_SAMPLED, Function
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.metadata.log import Log
 from interpose.kinds import CONTAINERS
@@ -92,11 +92,15 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
     kind = row.kind or ""
     if not screen.profiled.processes or kind not in (CODE, *CONTAINERS) or row.is_of_calls != (kind != CODE):
         return
-    functions = [each for each in screen.profiled.by_function(kind) if each.is_known]
+    every = screen.profiled.by_function(kind)
+    functions = [each for each in every if each.is_known]
     places = Places([each.site.file for each in functions], screen.log.cwd, screen.shown)
     for each in functions[:_FUNCTIONS]:
         if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
             yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)
+    for each in every:
+        if each.site == NOT_SAMPLED and each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
+            yield [f"  {NOT_SAMPLED.function}", "", "", scale.show(each.code.cpu_ns), "", "", "no samples then"]
     if kind == CODE:
         yield from _wait_cells(screen, scale)
 

@@ -90,7 +90,7 @@ def test_functions_that_were_sampled_are_rows_beside_calls(interpose, by):
     build = ended(orders())
     stack = build.sampled_stack(("/home/u/shop/orders.py", 3, "main"), ("/home/u/shop/orders.py", 9, "work"))
     for place in range(1, 100):
-        build.thread_sample(START_NS + place * SECOND // 10, cpu_ns=place * SECOND // 50, stack=stack)
+        build.thread_sample(START_NS + place * SECOND // 5, cpu_ns=place * SECOND // 50, stack=stack)
     build.write()
 
     rows = json.loads(interpose("report", "--by", by, "--format", "json")[1])
