@@ -28,6 +28,17 @@ for line in sys.stdin:
     os.stat(line.strip())
     print("done", flush=True)
 """
+HANDLES = """
+import os, signal, sys
+def handle(number, frame):
+    os.write(1, b"got %d\\n" % number)  # print may be in progress
+    if number == signal.SIGUSR2:
+        raise SystemExit(5)
+for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR2):
+    signal.signal(number, handle)
+print("ready", flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -159,6 +170,56 @@ def test_it_goes_on_after_it_was_stopped_for_a_while(steps):
     said = process.communicate("/\n")
 
     assert (process.returncode, said) == (0, ("done\n", ""))
+
+
+@pytest.fixture
+def handling(interpose, place, own_environment):
+    """Starts `interpose run`, as a process group of its own, with a program that handles signals."""
+    started = []
+
+    def start():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "interpose", "run", "--", sys.executable, "-c", HANDLES],
+            cwd=place,
+            env=own_environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_a_signal_to_the_process_group_comes_once(handling):
+    """What goes to `interpose run` alone is passed on. It passes on what has the lower number first."""
+    process = handling()
+
+    for _ in range(30):
+        os.killpg(process.pid, signal.SIGHUP)
+        assert process.stdout.readline() == f"got {int(signal.SIGHUP)}\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == f"got {int(signal.SIGTERM)}\n"
+    said, _ = process.communicate()
+
+    assert (process.returncode, said) == (0, "")
+
+
+def test_a_signal_that_the_program_handles_does_not_end_us(handling):
+    for _ in range(5):
+        process = handling()
+        os.killpg(process.pid, signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGUSR2)
+        os.killpg(process.pid, signal.SIGCONT)
+        said, _ = process.communicate()
+
+        assert (process.returncode, said) == (5, f"got {int(signal.SIGUSR2)}\n")
 
 
 def test_which_signal_asks_for_what():

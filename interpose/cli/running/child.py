@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from interpose.cli.running.group_witness import GroupWitness
+
 # Sent to us alone; what the terminal sends, the child gets itself.
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
@@ -45,12 +47,13 @@ class Ended(NamedTuple):
 def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[Attendant] = ()) -> Ended:
     """Start a program, pass signals on to it, wait for its end. Raises OSError if it cannot be started.
 
-    The signals are blocked from before it starts until its end, and taken one at a time: none is lost, and
-    none goes to a process that has the number after the child.
+    The signals are blocked from before it starts until its end, and taken one at a time: none is lost, none comes
+    twice, and none goes to a process that has the number after the child.
     """
     waited_for = {signal.SIGCHLD, *FORWARDED}.union(*(each.signals for each in attendants))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, *LEFT_TO_THE_CHILD)}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, *LEFT_TO_THE_CHILD})
+    witness = GroupWitness(FORWARDED)
 
     def as_we_were() -> None:
         _handle(handlers)
@@ -65,11 +68,21 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
         while (ended := _ended(process)) is None:
             came = next_signal(waited_for, [each.attend() for each in attendants])
-            if came is not None and not _taken(came, attendants) and came.si_code != SI_KERNEL:
+            if came is not None and not _taken(came, attendants) and not _has_it(process.pid, came, witness):
                 os.kill(process.pid, came.si_signo)
         return ended
     finally:
+        witness.end()
+        while signal.sigtimedwait(waited_for, 0):  # it was for the child, which has ended as it wanted
+            pass
         as_we_were()
+
+
+def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> bool:
+    """Whether the child got the signal itself: from the terminal, or with our process group."""
+    if came.si_code == SI_KERNEL:
+        return True
+    return witness.saw(came.si_signo) and os.getpgid(child) == os.getpgrp()
 
 
 def _ended(process: subprocess.Popen[bytes]) -> Ended | None:
