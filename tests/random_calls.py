@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from interpose.experiments.model.sampled import NOT_READ
 from tests.build import START_NS, Build
 
 INTRINSICS = [("sqlite3.Cursor.execute", "db"), ("os.write", "file"), ("time.sleep", "sleep"), ("requests.get", "net")]
@@ -109,8 +110,9 @@ def processes(draw):
     return made
 
 
-def write(directory, made):
-    """An experiment of what `processes` gave; gives its directory and all calls."""
+def write(directory, made, sampled=()):
+    """An experiment of what `processes` gave; gives its directory and all calls. Of the processes whose numbers are
+    `sampled`, the threads were sampled, too: at work, ready, waiting, with unreadable stacks, in no Python code."""
     found = []
     for number, threads in enumerate(made):
         place = directory / "_f1.er" if number else directory
@@ -127,10 +129,22 @@ def write(directory, made):
                 build.block(events)
             cpu_ns = sum(root.cpu_ns for root in roots) + 3
             build.thread(end_ns=START_NS + end_ns + 7, end_cpu_ns=cpu_ns, tid=900 + thread, recorded=len(events))
+            if number in sampled:
+                _sample(build, thread, end_ns + 7, cpu_ns)
             longest_ns = max(longest_ns, end_ns + 7)
         build.ended(longest_ns, longest_ns)
         build.write()
     return directory, found
+
+
+def _sample(build, thread, end_ns, cpu_ns):
+    """Samples of a thread at equal intervals."""
+    main = build.sampled_stack(("/home/u/shop/orders.py", 1, "<module>"))
+    save = build.sampled_stack(("/home/u/shop/orders.py", 1, "<module>"), ("/home/u/shop/orders.py", 9, "save"))
+    seen = [(save, 1), (NOT_READ, 1), (main, 2), (0, 1), (save, 3), (save, 2), (main, 1)]
+    for number, (stack, state) in enumerate(seen, 1):
+        instant = {"cpu_ns": cpu_ns * number // len(seen), "stack": stack, "state": state}
+        build.thread_sample(START_NS + end_ns * number // len(seen), thread=thread, tid=900 + thread, **instant)
 
 
 def _events(build, root, of_intrinsic, sites, stacks, first):

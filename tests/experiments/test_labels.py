@@ -91,6 +91,17 @@ def test_a_report_of_a_label_has_only_its_calls(experiment, interpose):
     assert "100 %" in interpose("report", "--label", "load", "test.1.er")[1]
 
 
+@pytest.mark.parametrize("words", [("--label", "load"), ("--sort", "calls"), ("--limit", "5")])
+def test_json_of_chosen_rows_is_a_list_by_intrinsic_also_of_several_windows(experiment, interpose, words):
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
+
+    rows = json.loads(interpose("report", *words, "--format", "json", "test.1.er")[1])
+
+    assert rows == json.loads(interpose("report", "--by", "intrinsic", *words, "--format", "json", "test.1.er")[1])
+    calls = {row["intrinsic"]: row["calls"] for row in rows if row["intrinsic"]}
+    assert calls == {"os.write": 5 if "--label" in words else 10}
+
+
 def test_the_events_of_a_label(experiment, interpose):
     interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
 

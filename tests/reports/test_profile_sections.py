@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
@@ -38,9 +38,9 @@ def interpose(interpose_here):
     return interpose_here
 
 
-def made_of(given_processes):
+def made_of(given_processes, sampled=()):
     directory = tempfile.TemporaryDirectory()
-    path, found = write(Path(directory.name) / "t.1.er", given_processes)
+    path, found = write(Path(directory.name) / "t.1.er", given_processes, sampled)
     return directory, Experiment(str(path)), found
 
 
@@ -51,9 +51,10 @@ def values(made, name):
 
 
 @on_disk
-@given(processes(), st.one_of(st.none(), st.integers(1, 3)))
-def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
-    directory, experiment, found = made_of(made)
+@given(processes(), st.one_of(st.none(), st.integers(1, 3)), st.sets(st.integers(0, 1)))
+@example([[([], 100)]], None, {0})
+def test_the_columns_of_every_section_add_up_to_the_totals(made, limit, sampled):
+    directory, experiment, found = made_of(made, sampled)
     with directory:
         shown = profiled(Analysis(experiment), limit=limit)
         session = {row["figure"]: row["value"] for row in values(shown, "session")}
@@ -76,9 +77,9 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit):
 
 
 @on_disk
-@given(processes())
-def test_the_parts_below_a_line_add_up_to_it(made):
-    directory, experiment, _ = made_of(made)
+@given(processes(), st.sets(st.integers(0, 1)))
+def test_the_parts_below_a_line_add_up_to_it(made, sampled):
+    directory, experiment, _ = made_of(made, sampled)
     with directory:
         shown = profiled(Analysis(experiment))
         for name, figure in (("wait", "wait_ns"), ("cpu", "cpu_ns")):
@@ -98,7 +99,7 @@ def test_sections_of_several_experiments_are_those_of_reading_all_at_once(made):
     parts, asked = [], question([need for each in SECTIONS.values() for need in each.needs], 4)
     with ExitStack() as stack:
         opened = []
-        for directory, experiment, _ in map(made_of, made):
+        for directory, experiment, _ in (made_of(each, {number % 2}) for number, each in enumerate(made)):
             stack.enter_context(directory)
             opened.append(experiment)
             text = packed(reduced(Analysis(experiment), asked), ProfilePart)
@@ -237,6 +238,55 @@ def test_what_is_estimated_is_said_with_its_margin_of_error(shop):
     assert any(margin in note for note in SECTIONS["session"](made).notes)
 
 
+@pytest.fixture
+def computing(tmp_path):
+    """An experiment that was sampled: a request in which `total` ran, and code around it in which `spin` did."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request, query = build.intrinsic("flask.Flask.wsgi_app", "logic"), build.intrinsic("sqlite3.Cursor.execute", "db")
+    app = "/home/u/shop/app.py"
+    serve = build.stack(build.site(app, 5, "serve"))
+    inside = {"inner_wall_ns": 10 * MS, "inner_cpu_ns": MS, "detail": build.string("/orders")}
+    build.block(
+        [
+            event(20 * MS, 10 * MS, MS, call=2, parent=1, intrinsic=query, stack=serve),
+            event(0, 100 * MS, 60 * MS, call=1, intrinsic=request, stack=serve, **inside),
+        ]
+    )
+    build.thread(end_ns=START_NS + 500 * MS, end_cpu_ns=400 * MS, tid=812, main=1, recorded=2)
+    total = build.sampled_stack((app, 9, "total"))
+    spin = build.sampled_stack((app, 1, "<module>"), (app, 20, "spin"))
+    for number in range(1, 10):
+        build.thread_sample(
+            START_NS + number * 10 * MS, cpu_ns=number * 6 * MS, stack=total, call=1, intrinsic=request
+        )
+    for number in range(1, 40):
+        build.thread_sample(START_NS + (100 + number * 10) * MS, cpu_ns=(60 + number * 8) * MS, stack=spin)
+    build.ended(500 * MS, 400 * MS)
+    return build.write()
+
+
+@pytest.mark.parametrize("words", [(), ("--replace",)])
+def test_code_that_was_sampled_is_one_resource_and_a_section_for_each_function(interpose, computing, words):
+    if words:
+        assert interpose("consolidate", *words, str(computing)).returncode == 0
+    made = profiled(Analysis(Experiment(str(computing))))
+    resource = {(row["kind"], row["resource"]): row for row in values(made, "resource")}
+    section = {row["section"]: row["cpu_ns"] for row in values(made, "section")}
+    procedure = {row["procedure"]: row for row in values(made, "procedure")}
+
+    code = resource["<code>", ""]
+    assert (code["total_ns"], code["cpu_ns"], code["wait_ns"]) == (400 * MS, 340 * MS, 60 * MS)
+    assert resource["logic", "/orders"]["cpu_ns"] == 59 * MS
+    assert sum(row["cpu_ns"] for row in resource.values()) == sum(section.values()) == 400 * MS
+    assert section["spin"] == 340 * MS
+    assert section["total"] == 59 * MS
+    assert (procedure["spin"]["calls"], procedure["spin"]["cpu_ns"]) == (0, 340 * MS)
+    for name in ("section", "cpu", "procedure"):
+        notes = " ".join(SECTIONS[name](made).notes)
+        assert "estimated from samples" in notes
+        assert "not recorded" not in notes
+
+
 def test_a_file_that_took_no_time_is_listed(shop):
     (row,) = values(profiled(Analysis(Experiment(str(shop)))), "files")
 
@@ -303,7 +353,9 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
         return json.loads(out)
 
     usage = told("section")
-    assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE"} <= {row["section"] for row in usage}
+    session = {row["figure"]: row["value"] for row in told("session")}
+    assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE", ".UNTRACED"} <= {row["section"] for row in usage}
+    assert sum(row["cpu_ns"] for row in usage) == session["CPU time"]
     assert all(row["solo_ns"] == row["cpu_ns"] for row in usage)
     procedures = {row["procedure"]: row for row in told("procedure")}
     assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)

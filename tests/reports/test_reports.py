@@ -52,9 +52,10 @@ def test_a_column_has_one_unit(largest, ns, shown):
 
 def test_counts_ages_and_shares_read_well():
     assert [count(1, "call"), count(41_207, "call")] == ["1 call", "41,207 calls"]
-    assert [age(0.2), age(-5), age(1), age(125), age(7_300), age(200_000)] == [
+    assert [age(0.2), age(-5), age(-60), age(1), age(125), age(7_300), age(200_000)] == [
         "just now",
         "just now",
+        "in the future",
         "1 second ago",
         "2 minutes ago",
         "2 hours ago",

@@ -1,9 +1,9 @@
 """The calls of an experiment as one tree: from `<Total>` through the frames of the program to the recorded calls.
 
 Each node was called by the node above it. A recorded call is below its frames, if its stack was recorded, and these are
-below the recorded call that contains it, if any. Only recorded calls have figures of their own, and these are self
-times: their sum is the thread time, and they never overlap. If the program's code was sampled, its functions have the
-time between calls, with estimated CPU and wall times, and the self time of calls that contain Python code.
+below the recorded call that contains it, if any. Figures of a node itself are self times: their sum is the thread time,
+and they never overlap. Recorded calls have them and, if the program's code was sampled, its functions: the time between
+calls, with estimated CPU and wall times, and the self time of calls that contain Python code.
 
     <Total>                    all of it
     <Truncated-stack>          calls with unrecorded callers: by default a stack ends with your first line
@@ -117,21 +117,22 @@ class Calls:
     """The selected calls: their tree, and the same figures by thread.
 
     A part of the calls has no rows for time outside calls. `files` are the files of the frames, each with a process
-    that names it.
+    that names it. `is_sampled` says whether the functions of a process have the time of its code.
     """
 
     analysis: Analysis
     tree: Tree
     files: dict[str, Process] = field(default_factory=dict)
     threads: dict[tuple[Process, int], Vector] = field(default_factory=dict)
+    is_sampled: bool = False
 
 
 def calls_of(analysis: Analysis, with_tasks: bool = False, with_counts: bool = False) -> Calls:
     """The calls of an analysis. `with_tasks` puts what an asynchronous task or a greenlet ran below its name;
     `with_counts` adds what was counted beside time. Raises UsageError if the task of each call was not kept."""
     experiment = analysis.experiment
-    made = Calls(analysis, Tree(figures_of(experiment)))
     sampled = {each.process: each for each in profiled(analysis).processes}
+    made = Calls(analysis, Tree(figures_of(experiment)), is_sampled=bool(sampled))
     for process in experiment.processes:
         planter = _Planter(made, process, sampled.get(process), with_tasks)
         planter.plant(analysis.records(process, (*_BY, "task") if with_tasks else _BY))
@@ -286,8 +287,8 @@ def _shared_from(frames: Sequence[Frame], outer: Sequence[Frame]) -> int:
 def _add_shares(made: Calls, of: ProcessAccount, is_sampled: bool) -> None:
     """Add time outside calls to the tree and to the threads; for sampled processes, their code."""
     for number, share in of.threads.items():
-        for function, wall_ns, cpu_ns in _closing(share):
-            if (wall_ns or cpu_ns) and not (is_sampled and function is CODE):
+        for function, wall_ns, cpu_ns in outside_calls(share):
+            if not (is_sampled and function is CODE):
                 vector = made.tree.figures.of_times(wall_ns, cpu_ns)
                 made.tree.add(made.tree.inside(made.tree.root, Frame(function)), vector)
                 put(made.threads.setdefault((of.process, number), made.tree.figures.nothing()), vector)
@@ -312,11 +313,13 @@ def _add_counts(made: Calls, counter: Counted) -> None:
         put(made.threads.setdefault((process, thread), figures.nothing()), vector)
 
 
-def _closing(share: Share) -> tuple[tuple[Function, int, int], ...]:
-    return (
+def outside_calls(share: Share) -> list[tuple[Function, int, int]]:
+    """What there is of a thread's time outside of calls, with its wall and CPU time."""
+    found = (
         (CODE, share.program_wall_ns, share.program_cpu_ns),
         (OVERHEAD, share.own_wall_ns, share.own_cpu_ns),
         (IN_PROGRESS, share.open_wall_ns, share.open_cpu_ns),
         (BEFORE, share.before_wall_ns, share.before_cpu_ns),
         (PAUSED, share.paused_wall_ns, share.paused_cpu_ns),
     )
+    return [each for each in found if each[1] or each[2]]

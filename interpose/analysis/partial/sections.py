@@ -38,7 +38,8 @@ class ProfilePart:
     """The basis of the sections; empty is what was not asked for.
 
     `services` have wall time, CPU time, wait and calls. `procedures` have calls, CPU time and wait of all calls below
-    them. `files` have calls, bytes and time by file and operation. `identified` have calls, wall and CPU time.
+    them. With `is_sampled`, the program's functions have the CPU time and the wait of their samples, too. `files` have
+    calls, bytes and time by file and operation. `identified` have calls, wall and CPU time.
     """
 
     session: SessionPart = field(default_factory=SessionPart)
@@ -46,6 +47,7 @@ class ProfilePart:
     activity: ActivityPart = field(default_factory=ActivityPart)
     services: list[Service] = field(default_factory=list)
     procedures: dict[Function, Vector] = field(default_factory=dict)
+    is_sampled: bool = False
     lines: LinesPart = field(default_factory=LinesPart)
     transactions: TransactionsPart = field(default_factory=TransactionsPart)
     files: dict[tuple[str, str], Vector] = field(default_factory=dict)
@@ -54,7 +56,7 @@ class ProfilePart:
 
 RESOURCES, ACTIVITY, SERVICES, PROCEDURES = "resources", "activity", "services", "procedures"
 LINES, TRANSACTIONS, FILES, IDENTIFIED = "lines", "transactions", "files", "identified"
-_OF_CALLS = {RESOURCES, SERVICES, PROCEDURES}  # what needs the tree of calls
+_OF_CALLS = {SERVICES, PROCEDURES}  # what needs the tree of calls
 
 
 def question(needs: Iterable[str], slices: int) -> Question:
@@ -66,6 +68,8 @@ def reduced(analysis: Analysis, asked: Question) -> ProfilePart:
     """What the sections that were asked for are made from."""
     slices, *needs = asked.options
     made = ProfilePart(session=session_part.reduced(analysis))
+    if RESOURCES in needs:
+        made.resources = resources.reduced(analysis)
     if not _OF_CALLS.isdisjoint(needs):
         _add_calls(made, analysis, needs)
     if ACTIVITY in needs:
@@ -89,6 +93,7 @@ def merged(parts: Iterable[ProfilePart]) -> ProfilePart:
     made.session = session_part.merged([each.session for each in given])
     made.resources = resources.merged([each.resources for each in given])
     made.activity = activity.merged([each.activity for each in given])
+    made.is_sampled = any(each.is_sampled for each in given)
     made.services = _all_services(service for each in given for service in each.services)
     made.lines = functions_part.merged([each.lines for each in given])
     made.transactions = response_times.merged(each.transactions for each in given)
@@ -104,13 +109,12 @@ PROFILE: Reduction[Any] = Reduction(ProfilePart, reduced, merged, needs_all_call
 
 def _add_calls(made: ProfilePart, analysis: Analysis, needs: Iterable[str]) -> None:
     calls = calls_of(analysis)
-    if RESOURCES in needs:
-        made.resources = resources.reduced(analysis, calls)
+    made.is_sampled = calls.is_sampled
     if SERVICES in needs:
         made.services = _all_services(services_of(calls.tree))
     if PROCEDURES in needs:
         for row in by_function(calls.tree):
-            if row.what.own and row.inclusive[3]:
+            if row.what.own and any(row.inclusive[:_FIGURES]):
                 _, cpu_ns, wait_ns, count = row.inclusive[:_FIGURES]
                 made.procedures[row.what] = [count, cpu_ns, wait_ns]
 

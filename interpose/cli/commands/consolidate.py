@@ -101,8 +101,10 @@ def _merge(arguments: argparse.Namespace) -> int:
         raise InterposeError(f"{arguments.output}: already exists") from None
     except OSError as error:
         raise InterposeError(f"{arguments.output}: {error.strerror}") from error
-    of = f"{count(len(paths), 'experiment')}, {count(processes, 'process', 'processes')}"
-    say(f"{name}: {count(calls, 'call')} of {of} consolidated")
+    became = count(processes, "process", "processes")
+    if len(merged) < processes:
+        became += f" combined into {len(merged):,}, one for each program"
+    say(f"{name}: {count(calls, 'call')} of {count(len(paths), 'experiment')} consolidated; {became}")
     return code
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 SECOND_NS = 1_000_000_000
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
+_AHEAD_S = 60  # clocks of two hosts rarely differ by more
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -57,7 +58,9 @@ def count(number: int, noun: str, several: str = "") -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago: `2 minutes ago`."""
+    """How long ago: `2 minutes ago`; by a clock that is a minute ahead or more, `in the future`."""
+    if seconds <= -_AHEAD_S:
+        return "in the future"
     for length, noun in _AGES:
         if seconds >= length:
             return f"{count(int(seconds // length), noun)} ago"

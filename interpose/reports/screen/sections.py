@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.attribution import Invoker, Service
+from interpose.analysis.calls.calltree import CODE
 from interpose.analysis.calls.figures import in_usual_order
 from interpose.analysis.calls.functions import object_of
 from interpose.analysis.calls.input_output import CLOSE, OPEN, OTHER, READ, WRITE
@@ -46,7 +47,8 @@ from interpose.reports.screen.section import (
 )
 
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
-OUTSIDE, OWN = ".OUTSIDE", ".INTERPOSE"
+SAMPLED = "CPU and wait of the program's own sections: estimated from samples (interpose report --by function: margins)"
+OUTSIDE, OWN, UNTRACED = ".OUTSIDE", ".INTERPOSE", ".UNTRACED"
 NO_DELAY = "wait for CPU: not recorded (the kernel gave no run-queue delay); it is in wait"
 NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
 
@@ -194,8 +196,14 @@ def wait(made: Profiled) -> Section:
 def cpu(made: Profiled) -> Section:
     """The CPU time of the called services, by invoker."""
     found = _attributed(made, "Attribution of CPU execution time", 1, "cpu")
-    told = [] if made.part.lines.functions else [NO_LINES]
-    return Section(found.title, found.made_from, found.table, [*found.notes, *told])
+    return Section(found.title, found.made_from, found.table, [*found.notes, *_of_own_sections(made.part)])
+
+
+def _of_own_sections(part: ProfilePart) -> list[str]:
+    """Where the CPU time of the program's own sections comes from, or why it is not known."""
+    if part.lines.functions:
+        return []
+    return [SAMPLED] * part.is_sampled + [NO_LINES] * (not part.is_sampled)
 
 
 def _attributed(made: Profiled, title: str, place: int, name: str) -> Section:
@@ -238,7 +246,7 @@ def _told(invoker: Invoker) -> tuple[str, str]:
 def section(made: Profiled) -> Section:
     """Section usage: what CPU time each section of each module took."""
     if made.part.lines.functions:
-        return _section_by_lines(made.part.lines)
+        return _section_by_lines(made.part.lines, made.part.session.spent.cpu_ns)
     rows = []
     services = made.part.services
     whole = sum(service.figures[1] for service in services)
@@ -249,23 +257,31 @@ def section(made: Profiled) -> Section:
         rows.append((object_of(service.function), service.function.name, solo, took, bar(took, whole)))
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
     heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
-    notes = [NO_LINES + "; <code> stands for them"]
+    notes = _of_own_sections(made.part)
+    if any(service.function == CODE for service in services):
+        notes.append(f"{CODE.name} stands for those that were not recorded or sampled")
     if not alone:
         notes.append("solo: not available for CPU time with several threads")
     table = table_of(heads, rows, shares=("cpu_ns",), whole=whole)
     return Section("Program section usage", "events, threads", table, notes)
 
 
-def _section_by_lines(trace: LinesPart) -> Section:
-    """The same for functions with traced lines; the rest of the threads' CPU time has a row."""
+def _section_by_lines(trace: LinesPart, of_threads_ns: int) -> Section:
+    """The same for functions with traced lines; the rest of the threads' CPU time, of which there is `of_threads_ns`,
+    has rows of its own."""
     took = sorted((place.file, place.function, figures.self_cpu_ns) for place, figures in trace.functions.items())
     took += [("", OUTSIDE, trace.outside_cpu_ns), ("", OWN, trace.own_ns)]
+    rest_ns = of_threads_ns - sum(cpu_ns for *_, cpu_ns in took)
+    if rest_ns > 0:
+        took.append(("", UNTRACED, rest_ns))
     whole = sum(cpu_ns for *_, cpu_ns in took)
     alone = trace.threads == 1
     rows = [(file, name, cpu_ns if alone else None, cpu_ns, bar(cpu_ns, whole)) for file, name, cpu_ns in took]
     heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
     heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
     notes = [*trace.notes, f"{OUTSIDE}: time outside traced functions; {OWN}: the cost of line trace (calibrated)"]
+    if rest_ns > 0:
+        notes.append(f"{UNTRACED}: threads and times without line trace, such as the start of recording")
     if not alone:
         notes.append("solo: not available for CPU time with several threads")
     return Section("Program section usage", "lines", table_of(heads, rows, shares=("cpu_ns",), whole=whole), notes)
@@ -278,8 +294,11 @@ def procedure(made: Profiled) -> Section:
     own = sorted(made.part.procedures.items(), key=lambda each: (-each[1][1], each[0]))
     rows = [(function.name, function.object, *figures) for function, figures in own[: made.limit]]
     heads = [Head("procedure", "procedure", TEXT), Head("file", "file", TEXT), Head("calls", "calls", COUNT)]
-    heads += [Head("cpu_ns", "CPU of calls"), Head("wait_ns", "wait of calls")]
-    notes = ["a call counts for each procedure on its stack, so the columns do not add up", NO_LINES]
+    of = "" if made.part.is_sampled else " of calls"
+    heads += [Head("cpu_ns", f"CPU{of}"), Head("wait_ns", f"wait{of}")]
+    what = "a call or a sample" if made.part.is_sampled else "a call"
+    notes = [f"{what} counts for each procedure on its stack, so the columns do not add up"]
+    notes += _of_own_sections(made.part)
     return Section("Program usage by procedure", "events, stacks", table_of(heads, rows), notes)
 
 
