@@ -1,31 +1,39 @@
 """Whether a signal went to our whole process group, and so to the child as well: the kernel does not tell.
 
-A process in the group blocks all signals and takes none. What went to the group, or to all processes, is pending there.
+So another process is in the group, which gets what the group gets, and notes it. It has a name of its own, because
+signals to all that is called `interpose` are for us alone.
 """
 
 from __future__ import annotations
 
 import os
-import select
 import signal
+import struct
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-LATER_S = 0.001  # the kernel sends it to one process of a group after the other, and the witness may come after us
-FORGETS_WITHIN_S = 1.0  # it may have been stopped, as we were, and not go on yet
+LATER_S = 0.001  # what goes to several processes goes to one after the other
+RECENT_NS = 100_000_000  # what it noted before that was for itself alone, or for it and the child
+_NOTE = struct.Struct("=Iq")  # the number of a signal, and the monotonic time at which it came
+_NAME = b"group-witness"
+_ARG_START, _ARG_END = 45, 46  # where they are in /proc/PID/stat behind the name of the program
 
 
 class GroupWitness:
-    """A process that has these signals pending if the group got them. The caller has blocked them."""
+    """A process that gets these signals if the group gets them. The caller has blocked them. It ends when we do."""
 
     def __init__(self, signals: Iterable[signal.Signals]) -> None:
-        asked, self._ask = os.pipe()
-        self._answered, answer = os.pipe()
-        self._pid = self._start(asked, answer, frozenset(signals))
-        os.close(asked)
-        os.close(answer)
+        alive, self._alive = os.pipe()
+        self._notes, note = os.pipe()
+        os.set_blocking(self._notes, False)
+        self._noted: dict[int, list[int]] = defaultdict(list)
+        self._expected: Counter[int] = Counter()  # notes to come of signals that were seen pending
+        self._pid = self._start(alive, note, frozenset(signals))
+        os.close(alive)
+        os.close(note)
 
-    def _start(self, asked: int, answer: int, signals: frozenset[signal.Signals]) -> int:
+    def _start(self, alive: int, note: int, signals: frozenset[signal.Signals]) -> int:
         """Its number; 0 if there can be no other process."""
         try:
             pid = os.fork()
@@ -33,44 +41,86 @@ class GroupWitness:
             return 0
         if not pid:
             try:
-                os.close(self._ask)
-                _witness(asked, answer, signals)
+                os.close(self._alive)
+                _witness(alive, note, signals)
             finally:
                 os._exit(0)
         return pid
 
     def saw(self, number: int) -> bool:
-        """Whether the group got this signal since the last time that it was asked about one that the group got."""
-        if not self._has_pending(number):
-            time.sleep(LATER_S)
-            if not self._has_pending(number):
-                return False
-        os.write(self._ask, b"?")
-        if select.select([self._answered], [], [], FORGETS_WITHIN_S)[0]:
-            os.read(self._answered, 1)
-        return True
+        """Whether the group got this signal, which we have just got."""
+        if self._has_got(number):
+            return True
+        time.sleep(LATER_S)
+        return self._has_got(number)
 
-    def _has_pending(self, number: int) -> bool:
+    def _has_got(self, number: int) -> bool:
+        self._read_notes()
+        oldest_ns = time.monotonic_ns() - RECENT_NS
+        recent = [when_ns for when_ns in self._noted.pop(number, []) if when_ns >= oldest_ns]
+        if recent:
+            self._noted[number] = recent[1:]
+            return True
+        is_pending = self._is_pending(number)
+        self._expected[number] += is_pending
+        return is_pending
+
+    def _read_notes(self) -> None:
         try:
-            with open(f"/proc/{self._pid}/status", "rb") as file:
-                bits = [int(line.split()[1], 16) for line in file if line.startswith(b"ShdPnd:")]
+            notes = os.read(self._notes, 4096 * _NOTE.size)
+        except BlockingIOError:
+            return
+        for number, when_ns in _NOTE.iter_unpack(notes):
+            if self._expected[number]:
+                self._expected[number] -= 1
+            else:
+                self._noted[number].append(when_ns)
+
+    def _is_pending(self, number: int) -> bool:
+        """Whether it has the signal still before it. What is pending for one that was killed stays so."""
+        try:
+            with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
+                told = dict(line.split(":\t", 1) for line in file if ":\t" in line)
         except OSError:
             return False
-        return any(each >> (number - 1) & 1 for each in bits)
+        return told["State"][0] != "Z" and bool(int(told["ShdPnd"], 16) >> (number - 1) & 1)
 
     def end(self) -> None:
         """End it."""
-        os.close(self._ask)
-        os.close(self._answered)
+        os.close(self._alive)
+        os.close(self._notes)
         if self._pid:
             os.kill(self._pid, signal.SIGKILL)  # it may have been stopped
             os.waitpid(self._pid, 0)
 
 
-def _witness(asked: int, answer: int, signals: frozenset[signal.Signals]) -> None:
-    """Forget what is pending when asked to, until who asks is gone."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    while os.read(asked, 1):
-        while signal.sigtimedwait(signals, 0):
-            pass
-        os.write(answer, b".")
+def _witness(alive: int, note: int, signals: frozenset[signal.Signals]) -> None:
+    """Note the signals that come, until who wants to know is gone."""
+    os.set_blocking(note, False)
+
+    def note_down(number: int, _frame: object) -> None:
+        try:
+            os.write(note, _NOTE.pack(number, time.monotonic_ns()))
+        except OSError:
+            pass  # nobody reads, and there is no room
+
+    for number in signals:
+        signal.signal(number, note_down)
+    _take_name()
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - signals)
+    os.read(alive, 1)
+
+
+def _take_name() -> None:
+    """Have another name and command line, where the kernel allows it."""
+    try:
+        with open("/proc/self/comm", "wb", 0) as file:
+            file.write(_NAME)
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        begin, end = int(fields[_ARG_START]), int(fields[_ARG_END])
+        with open("/proc/self/mem", "r+b", 0) as memory:
+            memory.seek(begin)
+            memory.write(_NAME[: end - begin - 1].ljust(end - begin, b"\0"))
+    except OSError:
+        pass
