@@ -91,7 +91,7 @@ int main(void)
 }
 """
 HEAD = "#define _GNU_SOURCE\n" + "".join(
-    f"#include <{name}>\n" for name in ("arpa/inet.h", "fcntl.h", "pthread.h", "sys/socket.h", "unistd.h")
+    f"#include <{name}>\n" for name in ("arpa/inet.h", "fcntl.h", "pthread.h", "sys/socket.h", "sys/wait.h", "unistd.h")
 )
 
 
@@ -166,3 +166,9 @@ def test_a_child_process_that_only_sleeps_is_what_its_parent_waits_for(screen):
 
     assert "Slowest: The program waited" in words
     assert "libc.nanosleep" not in words.partition(" calls self wall")[0]
+
+
+def test_a_forked_child_has_the_name_of_what_it_became(screen):
+    words = screen('int main(void) { if (!fork()) execlp("sleep", "sleep", "0.3", NULL); wait(NULL); }')
+
+    assert "for child processes (sleep) at slow (" in words
