@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import add
 from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
@@ -62,7 +63,8 @@ class Times(NamedTuple):
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
-        return Times(*(mine + more for mine, more in zip(self, other, strict=True)))
+        whole_ns, idle_ns, matters_ns, not_kept_ns = map(add, self[:-1], other[:-1])
+        return Times(whole_ns, idle_ns, matters_ns, not_kept_ns, self.waits_ns + other.waits_ns)
 
 
 class Named(NamedTuple):
