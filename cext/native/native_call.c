@@ -78,11 +78,17 @@ static struct thread *recorded_native_thread(uintptr_t frame)
 
 /* --- its detail, and its stack */
 
+/* For messages, or for clients. */
+static bool waits_for_work(const struct slot *slot)
+{
+    return slot->choice == CHOICE_blocking || slot->effect == EFFECT_accept;
+}
+
 static uint32_t kind_of_native(const struct slot *slot, const struct descriptor *known, const struct thread *thread)
 {
     if (slot->choice == CHOICE_descriptor)
         return kind_of_traffic(slot, known, thread);
-    if (slot->kinds[KIND_idle] && (slot->choice == CHOICE_blocking || inside(thread, KIND_idle)))
+    if (slot->kinds[KIND_idle] && (waits_for_work(slot) || inside(thread, KIND_idle)))
         return slot->kinds[KIND_idle];
     return slot->kinds[KIND_process] && inside(thread, KIND_process) ? slot->kinds[KIND_process] : 0;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -209,3 +210,11 @@ def test_what_is_too_small_in_all_runs_together_is_no_finding(tmp_path):
 )
 def test_a_verdict_of_nothing_says_what_a_cause_needs_in_a_short_run(matters_ns, told):
     assert list(verdict(Times(matters_ns, 0, matters_ns), [], "/", 120)) == [told]
+
+
+def test_waits_for_most_of_the_time_stand_out_if_no_cause_is_known():
+    waits_ns = Counter({("net", "libc.poll"): 400 * MS, ("net", "libc.recv"): 100 * MS, ("sync", "libc.sem_wait"): 1})
+
+    told = list(verdict(Times(900 * MS, 0, 900 * MS, waits_ns=waits_ns), [], "/", 120))
+
+    assert told == ["No single cause is known: calls of kind net waited for 500 ms of 900 ms, mostly libc.poll."]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import add
 from typing import NamedTuple, TypeVar
 
 from interpose.analysis.analysis import Analysis
@@ -40,23 +41,30 @@ WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
 CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
 OF_CONNECTING = frozenset(("db", "net"))
 _APART = frozenset(("gil", IDLE, "logic"))  # and all but these, which rules look for wherever they are
+_NO_WAITS = frozenset((IDLE, "logic"))  # for work, and what contains code
 _THREADING = "/threading.py"
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
 
 
+_NONE: Counter[tuple[str, str]] = Counter()
+
+
 class Times(NamedTuple):
     """What sentences compare with: all thread time, the part of it that waited for work, the part that matters, and the
-    time of transactions that were not sampled and are not estimated."""
+    time of transactions that were not sampled and are not estimated. `waits_ns` is what calls waited for other things
+    than work and, where that is known, users, by kind and intrinsic."""
 
     whole_ns: int = 0
     idle_ns: int = 0
     matters_ns: int = 0
     not_kept_ns: int = 0
+    waits_ns: Counter[tuple[str, str]] = _NONE
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
-        return Times(*(mine + more for mine, more in zip(self, other, strict=True)))
+        whole_ns, idle_ns, matters_ns, not_kept_ns = map(add, self[:-1], other[:-1])
+        return Times(whole_ns, idle_ns, matters_ns, not_kept_ns, self.waits_ns + other.waits_ns)
 
 
 class Named(NamedTuple):
@@ -146,7 +154,12 @@ class Survey:
     @property
     def times(self) -> Times:
         """All thread time, and its parts."""
-        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns, self.not_kept.passed_wall_ns)
+        waits_ns: Counter[tuple[str, str]] = Counter()
+        for each in self._found.values():
+            if each.kind not in _NO_WAITS and not (each.kind == "screen" and self.thinking_ns):
+                waits_ns[each.kind, each.intrinsic] += max(each.wall_ns - each.cpu_ns, 0)
+        not_kept_ns = self.not_kept.passed_wall_ns
+        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns, not_kept_ns, waits_ns)
 
     @cached_property
     def elapsed_ns(self) -> int:

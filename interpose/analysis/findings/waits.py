@@ -4,10 +4,11 @@ unexplained waits."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
+from interpose.analysis.findings.programs import Programs, has_program_only, is_lock
 from interpose.analysis.findings.survey import Survey, grouped, threads_of
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
@@ -49,11 +50,16 @@ def sleeps(survey: Survey) -> Iterator[Finding]:
 
 
 def convoys(survey: Survey) -> Iterator[Finding]:
-    """Threads that wait for locks that were taken at one line; who waits for a thread's end waits for no lock."""
+    """Threads that wait for locks that were taken at one line; who waits for a thread's end waits for no lock. In a
+    program that is not Python, nobody knows who holds them: there it is those that wait."""
     for holder, rows in grouped(survey.of_kind("sync"), lambda each: _holder(each.detail)):
         if holder and threads_of(rows) > 1 and not is_of_a_thread(holder):
             floor = Floor(WAITS_AT_LEAST)
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=floor)
+    programs = Programs(survey)
+    waits = [each for each in survey.of_kind("sync") if is_lock(each) and programs.made(each)]
+    for _, rows in grouped(waits, lambda each: (_line_or_program(each, programs), each.intrinsic)):
+        yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", floor=LARGE)
 
 
 def turns(survey: Survey) -> Iterator[Finding]:
@@ -92,13 +98,21 @@ def _holder(detail: str) -> str:
 
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that took much of the time, of any kind. Those of a database that took far longer than others
-    like them are apart."""
-    waits = {id(each) for each in survey.waits_of_loops}
-    calls = [each for each in survey.calls if id(each) not in waits]
-    slow = [each for each in calls if each.site and each.site.own and each.kind not in NOT_SLOW]
-    for _, rows in grouped(slow, lambda each: (each.site, each.intrinsic, bool(each.among))):
+    """Calls from one line, or from one program without lines, that took much of the time, of any kind. Those of a
+    database that took far longer than others like them are apart."""
+    waits, programs = {id(each) for each in survey.waits_of_loops}, Programs(survey)
+    calls = [each for each in survey.calls if id(each) not in waits and each.kind not in NOT_SLOW]
+    slow = [each for each in calls if (programs.may_be_cause if programs.made(each) else _is_own)(each)]
+    for _, rows in grouped(slow, lambda each: (_line_or_program(each, programs), each.intrinsic, bool(each.among))):
         yield found("slow calls", rows, floor=LARGE)
+
+
+def _is_own(each: Calls) -> bool:
+    return each.site is not None and each.site.own
+
+
+def _line_or_program(each: Calls, programs: Programs) -> Hashable:
+    return programs.of(each) if has_program_only(each) else each.site
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:

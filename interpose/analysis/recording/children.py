@@ -95,8 +95,13 @@ def _children_of_number(process: Process) -> Iterator[Child]:
 
 
 def _name(process: Process, child: Child) -> str:
+    """The program that it is or, if it was forked, became by exec; `forked` if it remained what its parent was."""
     if child.record.how == FORK:
-        return "forked"
+        became = [each for each in process.descendants if each.started_as and each.started_as.record.how == EXEC]
+        others = [each for each in process.not_followed if each.record.how == EXEC]
+        if became and became[0].started_as:
+            return _name(became[0], became[0].started_as)
+        return program_of(others[0], process).rpartition("/")[2] if others else "forked"
     script, main = script_of(process), script_of(main_of(process))
     words = script if script == main else f"{last_part(main)}{MULTIPROCESSING_CHILD}"
     return f"{last_part(process.log.executable) or '?'} {words}".rstrip()

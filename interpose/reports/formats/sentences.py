@@ -10,6 +10,7 @@ from interpose.analysis.findings import drivers
 from interpose.analysis.findings.event_loops import BEFORE
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
+from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import GIL, HELD, INTERPRETER_LOCK, PIPE
 from interpose.experiments.model.stacks import Site
@@ -75,6 +76,7 @@ _OTHER_PROGRAM_ADVICE = "See its functions with a profiler of native code, such 
 _FEW_SAMPLES_ADVICE = "Too few samples to name its functions; count its lines: interpose run --lines own."
 _BLOCKING_CALL = "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread."
 _BLOCKING_CODE = "Run it in a process, or let other tasks run in between: await asyncio.sleep(0)."
+_FUNCTIONS_ADVICE = "See in which functions: record with --native-stack functions."
 _LOCK_ADVICE = "Only one thread at a time runs Python code. Move this work to processes."
 
 _OWN_LOCK_ADVICE = "Release it first, or use threading.RLock."
@@ -82,6 +84,7 @@ _OWN_LOCK_ADVICE = "Release it first, or use threading.RLock."
 _REDIS_ADVICE_BY_RULE = {"N+1 statements": _REDIS_ADVICE, "driver computes": _REDIS_DRIVER_ADVICE}
 
 _IN_PROGRESS = frozenset(("deadlock", "lock not released"))
+_OF_PROGRAMS = frozenset(("slow calls", "lock convoy"))
 _OF_LOCKS = _IN_PROGRESS | {"lock convoy"}
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
@@ -90,7 +93,7 @@ _OTHER_ADVICE = (
     *(_FAR_LONGER_ADVICE, _FAR_LONGER_WRITE_ADVICE),
     *(_SEE_CALLS, _LINES_ADVICE, _IMPORTS_ADVICE, _HOT_ADVICE),
     *(_NATIVE_ADVICE, _OTHER_PROGRAM_ADVICE, _FEW_SAMPLES_ADVICE),
-    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE, _OWN_LOCK_ADVICE),
+    *(_BLOCKING_CALL, _BLOCKING_CODE, _LOCK_ADVICE, _OWN_LOCK_ADVICE, _FUNCTIONS_ADVICE),
 )
 EVERY_ADVICE = frozenset((*_ADVICE.values(), *_ADVICE_BY_KIND.values(), *_OTHER_ADVICE))
 
@@ -119,6 +122,8 @@ def advice_for(finding: Finding) -> str:
         return _SQL_WRITES_ADVICE if writes(_asked(finding)) else _SQL_ADVICE
     if finding.rule == "slow calls" and finding.first and finding.first.among:
         return _FAR_LONGER_WRITE_ADVICE if writes(finding.first) else _FAR_LONGER_ADVICE
+    if finding.rule in _OF_PROGRAMS and finding.first and has_program_only(finding.first):
+        return _FUNCTIONS_ADVICE
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
@@ -302,6 +307,9 @@ def _sleep(words: Sentences, finding: Finding) -> str:
 
 def _convoy(words: Sentences, finding: Finding) -> str:
     site, threads = _site(finding.about), count(finding.units, "thread")
+    if not finding.about and finding.first:
+        waited = f"{threads} waited {count(finding.calls, 'time')} for locks ({finding.first.intrinsic})"
+        return f"{waited} in {words.lines(finding)}{_cut_off(finding)} ({words.took(finding)})."
     holder = words.line(site) if site else words.path(finding.about)
     lock = "Python's interpreter lock, which was" if _is_of_interpreter(finding) else "a lock"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
@@ -468,7 +476,7 @@ def _made(words: Sentences, finding: Finding, calls: int = 0) -> str:
     assert finding.first is not None
     fetched = 0 if calls else _fetched(finding)
     what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(calls or finding.calls, 'call')} of"
-    return f"{what} {finding.first.intrinsic} from {words.where(finding.first)}"
+    return f"{what} {finding.first.intrinsic} from {words.lines(finding)}"
 
 
 def _children(words: Sentences, finding: Finding) -> str:

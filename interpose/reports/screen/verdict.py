@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from interpose.analysis.findings.finding import Finding
@@ -18,6 +19,8 @@ WORTH = 0.05
 # Below this share there is no single cause to be named.
 A_CAUSE = 0.1
 MOSTLY = 0.9
+# A kind of calls that waited for more than this share of the time stands out, even if nothing tells why.
+MOST = 0.5
 FINDINGS = 3
 _INDENT = "  "
 
@@ -47,7 +50,22 @@ def _nothing(times: Times) -> str:
     short = f" and {BY_CHANCE_NS // 1_000_000} ms" if A_CAUSE * times.matters_ns < BY_CHANCE_NS else ""
     where = " in what was recorded" if times.not_kept_ns else ""
     unknown = f" The calls in another {duration(times.not_kept_ns)} are unknown." if times.not_kept_ns else ""
+    if waits := _waits(times):
+        return f"No single cause is known{where}: {waits}.{unknown}"
     return f"Nothing stands out{where}: no single cause takes {100 * A_CAUSE:.0f} % of the time{short}.{unknown}"
+
+
+def _waits(times: Times) -> str:
+    """The kind of calls that waited for most of the time, and the one that did so longest; empty for none."""
+    of_kinds: Counter[str] = Counter()
+    for (kind, _), wait_ns in times.waits_ns.items():
+        of_kinds[kind] += wait_ns
+    for kind, wait_ns in of_kinds.most_common(1):
+        if wait_ns >= max(MOST * times.matters_ns, BY_CHANCE_NS):
+            longest = max((each for each in times.waits_ns if each[0] == kind), key=times.waits_ns.__getitem__)
+            took = f"{duration(wait_ns)} of {duration(times.matters_ns)}"
+            return f"calls of kind {kind} waited for {took}, mostly {longest[1]}"
+    return ""
 
 
 def _idle(times: Times) -> str:

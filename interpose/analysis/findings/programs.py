@@ -1,0 +1,62 @@
+"""Calls of programs that are not Python, for the rules about waits: where they are made, and which may be a cause."""
+
+from __future__ import annotations
+
+import re
+
+from interpose.analysis.calls.groupings import program_label
+from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.survey import Survey, processes_of
+from interpose.kinds import NATIVE
+
+# Only these wait for what another thread has. Threads wait for conditions and semaphores to be told something, such as
+# that there is work, and for the end of other threads.
+_LOCKS = frozenset(("mutex_lock", "mutex_timedlock", "rwlock_rdlock", "rwlock_wrlock"))
+# These wait for whatever comes first: a client, an answer, a user, a timer.
+_SELECTORS = frozenset(("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait"))
+_ACCEPTING = frozenset(("accept", "accept4", "SSL_accept"))
+_STARTED = re.compile(r"_[^x]")  # in a lineage, which also counts exec: that starts no process
+_RECEIVING = frozenset(
+    (
+        *("read", "__read_chk", "readv", "recv", "__recv_chk", "recvfrom", "recvmsg"),
+        *("SSL_read", "SSL_read_ex", "gnutls_record_recv"),
+    )
+)
+
+
+def is_lock(each: Calls) -> bool:
+    """Whether native calls wait for a lock that another thread holds."""
+    return each.intrinsic.removeprefix(f"{NATIVE}pthread_") in _LOCKS
+
+
+def has_program_only(each: Calls) -> bool:
+    """Whether nothing but the program or its library is known of where native calls were made. Where the functions that
+    led to them were recorded, one of these is the line of your own."""
+    return bool(each.site and each.site.is_native and not each.site.own)
+
+
+class Programs:
+    """The programs that are not Python, of a survey."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._processes = [each.process for each in survey.analysis.accounts]
+        network = [each for each in survey.of_kind("net", "idle") if self.made(each)]
+        serving = {self.of(each) for each in network if each.verb in _ACCEPTING}
+        self._clients = {self.of(each) for each in network if each.verb == "connect"} - serving
+
+    def made(self, each: Calls) -> bool:
+        """Whether only such programs made these calls, and where is known as far as it can be."""
+        return each.site is not None and not any(self._processes[number].log.is_python for number, _ in each.threads)
+
+    def of(self, each: Calls) -> str:
+        """The program that made these calls."""
+        number, _ = min(each.threads)
+        return program_label(self._processes[number])
+
+    def may_be_cause(self, each: Calls) -> bool:
+        """Whether calls of a program may be why it is slow. They are not if they wait for whatever comes next, as a
+        server does, or are one sleep of a child process: its parent waits for that."""
+        if each.kind == "net":
+            return each.verb not in _SELECTORS | _ACCEPTING | (set() if self.of(each) in self._clients else _RECEIVING)
+        is_child = all(_STARTED.search(self._processes[number].lineage) for number, _ in each.threads)
+        return each.kind != "sleep" or not is_child or each.calls > processes_of([each])
