@@ -164,7 +164,8 @@ int main(void)
     alarm_soon();
     WAIT(semop, set, &less, 1);
     semctl(set, 0, IPC_RMID);
-    WAIT(pthread_timedjoin_np, slow(), NULL, in_ms(CLOCK_REALTIME, 2000));
+    pthread_t ending = slow();
+    WAIT(pthread_timedjoin_np, ending, NULL, in_ms(CLOCK_REALTIME, 2000));
     WAIT(pthread_clockjoin_np, holder, NULL, CLOCK_MONOTONIC, in_ms(CLOCK_MONOTONIC, 120));
     mtx_lock(&plain);
     later(unlock_plain);
@@ -401,6 +402,7 @@ def agree(interpose, work, command):
         assert 0.9 * wait_ns <= wall_ns <= wait_ns, name
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_wait_of_c_is_recorded_as_long_as_it_was_and_ends_as_it_would(interpose, work, client, program):
     command = client(HEAD + PROGRAMS[program], "-pthread", "-Wno-unused-function")
@@ -412,6 +414,7 @@ def test_a_wait_of_c_is_recorded_as_long_as_it_was_and_ends_as_it_would(interpos
         assert Counter(name for name, *_ in recorded(work))["fcntl"] == 3
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not shutil.which("g++"), reason="no C++ compiler")
 def test_a_timed_wait_of_cpp_is_recorded_as_long_as_it_was_and_ends_as_it_would(interpose, work):
     (work / "client.cpp").write_text(IN_CPP)
