@@ -9,6 +9,8 @@
    means, and what it changes, in the words of hooks/slot.h. A free lock is taken without a trace, unless all are requested;
    waits below the threshold are counted.
 
+   A wait for a signal is idle, as in Python: nobody knows what it waits for. Message queues are between processes.
+
    Streams of the C library (fopen and so on) are recorded if the buffers above files are (INTERPOSE_FILES=buffered); the calls
    of the system that they make come from within the C library, and are not seen.
 
@@ -26,6 +28,8 @@
 #define A_WAIT "net idle", ""
 #define A_PAUSE "sleep idle process", ""
 #define A_CHILD "process idle", ""
+#define A_MESSAGE "process idle", ""
+#define A_SIGNAL "idle", ""
 #define A_LOCK "sync idle process", ""
 
 #define A_TLS "net idle", "layer"
@@ -76,9 +80,18 @@
     X(unlinkat,      named_within, A_FILE,         "path",       "",       "") \
     X(sendfile,      send_file,    ANY_DESCRIPTOR, "descriptor", "result", "") \
     X(sendfile64,    send_file,    ANY_DESCRIPTOR, "descriptor", "result", "") \
-    X(copy_file_range, copy,       A_FILE,         "descriptor", "result", "") \
+    X(copy_file_range, splice,     A_FILE,         "descriptor", "result", "") \
+    X(splice,        splice,       ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(tee,           tee,          ANY_DESCRIPTOR, "descriptor", "result", "") \
+    X(vmsplice,      splice_memory, ANY_DESCRIPTOR, "descriptor", "result", "") \
     X(fsync,         descriptor,   A_FILE,         "descriptor", "",       "") \
     X(fdatasync,     descriptor,   A_FILE,         "descriptor", "",       "") \
+    X(msync,         memory_sync,  A_FILE,         "",           "",       "") \
+    X(flock,         file_lock,    A_FILE,         "descriptor", "",       "") \
+    X(lockf,         part_lock,    A_FILE,         "descriptor", "",       "") \
+    X(lockf64,       part_lock,    A_FILE,         "descriptor", "",       "") \
+    X(fcntl,         waiting_lock, A_FILE,         "descriptor", "",       "") \
+    X(fcntl64,       waiting_lock, A_FILE,         "descriptor", "",       "") \
     X(ftruncate,     resize,       A_FILE,         "descriptor", "",       "") \
     X(ftruncate64,   resize,       A_FILE,         "descriptor", "",       "") \
     X(socket,        socket,       A_SOCKET,       "",           "",       "open") \
@@ -88,10 +101,12 @@
     X(send,          exchange,     A_SOCKET,       "descriptor", "result", "") \
     X(sendto,        send_to,      A_SOCKET,       "descriptor", "result", "") \
     X(sendmsg,       message,      A_SOCKET,       "descriptor", "result", "") \
+    X(sendmmsg,      messages,     A_SOCKET,       "descriptor", "result", "") \
     X(recv,          exchange,     A_SOCKET,       "descriptor", "result", "") \
     X(__recv_chk,    recv_checked, A_SOCKET,       "descriptor", "result", "") \
     X(recvfrom,      receive_from, A_SOCKET,       "descriptor", "result", "") \
     X(recvmsg,       message,      A_SOCKET,       "descriptor", "result", "") \
+    X(recvmmsg,      messages_until, A_SOCKET,     "descriptor", "result", "") \
     X(getaddrinfo,   look_up,      A_SOCKET,       "host",       "",       "") \
     X(poll,          poll,         A_WAIT,         "",           "",       "") \
     X(__poll_chk,    poll_checked, A_WAIT,         "",           "",       "") \
@@ -103,6 +118,19 @@
     X(nanosleep,     pause,        A_PAUSE,        "",           "",       "") \
     X(clock_nanosleep, pause_until, A_PAUSE,       "",           "",       "") \
     X(usleep,        micropause,   A_PAUSE,        "",           "",       "") \
+    X(sleep,         pause_of_seconds, A_PAUSE,    "",           "",       "") \
+    X(thrd_sleep,    thread_pause, A_PAUSE,        "",           "",       "") \
+    X(pause,         signal_pause, A_SIGNAL,       "",           "",       "") \
+    X(sigsuspend,    signal_masked, A_SIGNAL,      "",           "",       "") \
+    X(sigwait,       signal_wait,  A_SIGNAL,       "",           "",       "") \
+    X(sigwaitinfo,   signal_told,  A_SIGNAL,       "",           "",       "") \
+    X(sigtimedwait,  signal_until, A_SIGNAL,       "",           "",       "") \
+    X(msgsnd,        queue_put,    A_MESSAGE,      "",           "result", "") \
+    X(msgrcv,        queue_take,   A_MESSAGE,      "",           "result", "") \
+    X(mq_send,       mail_put,     A_MESSAGE,      "",           "result", "") \
+    X(mq_timedsend,  mail_put_until, A_MESSAGE,    "",           "result", "") \
+    X(mq_receive,    mail_take,    A_MESSAGE,      "",           "result", "") \
+    X(mq_timedreceive, mail_take_until, A_MESSAGE, "",           "result", "") \
     X(fork,          fork,         A_CHILD,        "",           "",       "") \
     X(posix_spawn,   spawn,        A_CHILD,        "program",    "",       "") \
     X(posix_spawnp,  spawn,        A_CHILD,        "program",    "",       "") \
@@ -116,14 +144,30 @@
     X(waitid,        wait_by_id,   A_CHILD,        "",           "",       "") \
     X(pthread_mutex_lock,      mutex,       A_LOCK, "",          "",       "") \
     X(pthread_mutex_timedlock, mutex_until, A_LOCK, "",          "",       "") \
+    X(pthread_mutex_clocklock, mutex_by_clock, A_LOCK, "",       "",       "") \
     X(pthread_rwlock_rdlock,   read_lock,   A_LOCK, "",          "",       "") \
     X(pthread_rwlock_wrlock,   write_lock,  A_LOCK, "",          "",       "") \
+    X(pthread_rwlock_timedrdlock, read_lock_until, A_LOCK, "",   "",       "") \
+    X(pthread_rwlock_timedwrlock, write_lock_until, A_LOCK, "",  "",       "") \
+    X(pthread_rwlock_clockrdlock, read_lock_by_clock, A_LOCK, "", "",      "") \
+    X(pthread_rwlock_clockwrlock, write_lock_by_clock, A_LOCK, "", "",     "") \
     X(sem_wait,                semaphore,   A_LOCK, "",          "",       "") \
     X(sem_timedwait,           semaphore_until, A_LOCK, "",      "",       "") \
+    X(sem_clockwait,           semaphore_by_clock, A_LOCK, "",   "",       "") \
+    X(semop,                   semaphores,  A_LOCK, "",          "",       "") \
+    X(semtimedop,              semaphores_until, A_LOCK, "",     "",       "") \
     X(pthread_cond_wait,       condition,   A_LOCK, "",          "",       "") \
     X(pthread_cond_timedwait,  condition_until, A_LOCK, "",      "",       "") \
+    X(pthread_cond_clockwait,  condition_by_clock, A_LOCK, "",   "",       "") \
     X(pthread_barrier_wait,    barrier,     A_LOCK, "",          "",       "") \
-    X(pthread_join,            join,        A_LOCK, "",          "",       "")
+    X(pthread_join,            join,        A_LOCK, "",          "",       "") \
+    X(pthread_timedjoin_np,    join_until,  A_LOCK, "",          "",       "") \
+    X(pthread_clockjoin_np,    join_by_clock, A_LOCK, "",        "",       "") \
+    X(mtx_lock,                thread_mutex, A_LOCK, "",         "",       "") \
+    X(mtx_timedlock,           thread_mutex_until, A_LOCK, "",   "",       "") \
+    X(cnd_wait,                thread_condition, A_LOCK, "",     "",       "") \
+    X(cnd_timedwait,           thread_condition_until, A_LOCK, "", "",     "") \
+    X(thrd_join,               thread_join, A_LOCK, "",          "",       "")
 
 #define OPENSSL_CALLS(X) \
     X(SSL_connect,      openssl_act,      A_TLS, "descriptor", "",       "") \

@@ -6,6 +6,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,17 +17,32 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "native/native_errors.h"
 #include "native/tls_library.h"
 
 #define FAILS_BELOW_ZERO (result < 0 ? errno : 0)
+/* That the time was over is no error. */
+#define FAILS_UNLESS_LATE (result < 0 && errno != ETIMEDOUT ? errno : 0)
+
+/* Of the first `count` messages; the kernel has written how long each is. */
+static inline int64_t bytes_of_messages(const struct mmsghdr *messages, int count)
+{
+    int64_t bytes = 0;
+    for (int each = 0; each < count; each++)
+        bytes += messages[each].msg_len;
+    return bytes;
+}
 
 #define SHAPE_open(X, name) \
     X(name, int, (const char *path, int flags, mode_t mode), (path, flags, mode), (intptr_t)path, FAILS_BELOW_ZERO)
@@ -77,9 +94,28 @@
 #define SHAPE_send_file(X, name) \
     X(name, ssize_t, (int number, int from, int64_t *offset, size_t bytes), (number, from, offset, bytes), number, \
       FAILS_BELOW_ZERO)
-#define SHAPE_copy(X, name) \
+#define SHAPE_splice(X, name) \
     X(name, ssize_t, (int number, int64_t *from, int to, int64_t *at, size_t bytes, unsigned flags), \
       (number, from, to, at, bytes, flags), number, FAILS_BELOW_ZERO)
+#define SHAPE_tee(X, name) \
+    X(name, ssize_t, (int number, int to, size_t bytes, unsigned flags), (number, to, bytes, flags), number, \
+      FAILS_BELOW_ZERO)
+#define SHAPE_splice_memory(X, name) \
+    X(name, ssize_t, (int number, const struct iovec *parts, size_t count, unsigned flags), \
+      (number, parts, count, flags), number, FAILS_BELOW_ZERO)
+#define SHAPE_memory_sync(X, name) \
+    X(name, int, (void *memory, size_t bytes, int flags), (memory, bytes, flags), -1, FAILS_BELOW_ZERO)
+#define SHAPE_file_lock(X, name) X(name, int, (int number, int how), (number, how), number, FAILS_BELOW_ZERO)
+#define SHAPE_part_lock(X, name) \
+    X(name, int, (int number, int how, int64_t bytes), (number, how, bytes), number, FAILS_BELOW_ZERO)
+#ifndef F_OFD_SETLKW
+#define F_OFD_SETLKW 38
+#endif
+/* X_IF passes all other calls through. Of fcntl's commands only these wait; a third argument may be missing, as that of
+   `open`, and is a number or an address. */
+#define SHAPE_waiting_lock(X, name) \
+    X##_IF(name, int, (int number, int command, void *argument), (number, command, argument), number, FAILS_BELOW_ZERO, \
+           command == F_SETLKW || command == F_OFD_SETLKW)
 #define SHAPE_socket(X, name) \
     X(name, int, (int family, int type, int protocol), (family, type, protocol), -1, FAILS_BELOW_ZERO)
 #define SHAPE_connect(X, name) \
@@ -106,6 +142,13 @@
       (number, memory, bytes, flags, address, length), number, FAILS_BELOW_ZERO)
 #define SHAPE_message(X, name) \
     X(name, ssize_t, (int number, void *message, int flags), (number, message, flags), number, FAILS_BELOW_ZERO)
+#define SHAPE_messages(X, name) \
+    X##_TOLD(name, int, (int number, struct mmsghdr *messages, unsigned count, int flags), \
+             (number, messages, count, flags), number, FAILS_BELOW_ZERO, bytes_of_messages(messages, result))
+#define SHAPE_messages_until(X, name) \
+    X##_TOLD(name, int, \
+             (int number, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout), \
+             (number, messages, count, flags, timeout), number, FAILS_BELOW_ZERO, bytes_of_messages(messages, result))
 #define SHAPE_look_up(X, name) \
     X(name, int, (const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found), \
       (host, service, hints, found), (intptr_t)host, result)
@@ -137,6 +180,39 @@
     X(name, int, (clockid_t clock, int flags, const struct timespec *wanted, struct timespec *left), \
       (clock, flags, wanted, left), -1, result)
 #define SHAPE_micropause(X, name) X(name, int, (useconds_t us), (us), -1, FAILS_BELOW_ZERO)
+
+#define SHAPE_pause_of_seconds(X, name) X(name, unsigned, (unsigned wanted_s), (wanted_s), -1, 0)
+#define SHAPE_signal_pause(X, name) X(name, int, (void), (), -1, FAILS_BELOW_ZERO)
+#define SHAPE_signal_masked(X, name) X(name, int, (const sigset_t *mask), (mask), -1, FAILS_BELOW_ZERO)
+#define SHAPE_signal_wait(X, name) X(name, int, (const sigset_t *wanted, int *came), (wanted, came), -1, result)
+#define SHAPE_signal_told(X, name) \
+    X(name, int, (const sigset_t *wanted, siginfo_t *info), (wanted, info), -1, FAILS_BELOW_ZERO)
+#define SHAPE_signal_until(X, name) \
+    X(name, int, (const sigset_t *wanted, siginfo_t *info, const struct timespec *timeout), (wanted, info, timeout), -1, \
+      FAILS_BELOW_ZERO)
+
+/* --- message queues, of System V and of POSIX; a call that sends gives 0 */
+
+#define SENT (result < 0 ? 0 : bytes)
+#define SHAPE_queue_put(X, name) \
+    X##_TOLD(name, int, (int queue, const void *message, size_t bytes, int flags), (queue, message, bytes, flags), -1, \
+             FAILS_BELOW_ZERO, SENT)
+#define SHAPE_queue_take(X, name) \
+    X(name, ssize_t, (int queue, void *message, size_t room, long type, int flags), (queue, message, room, type, flags), \
+      -1, FAILS_BELOW_ZERO)
+#define SHAPE_mail_put(X, name) \
+    X##_TOLD(name, int, (mqd_t queue, const char *message, size_t bytes, unsigned priority), \
+             (queue, message, bytes, priority), -1, FAILS_BELOW_ZERO, SENT)
+#define SHAPE_mail_put_until(X, name) \
+    X##_TOLD(name, int, \
+             (mqd_t queue, const char *message, size_t bytes, unsigned priority, const struct timespec *until), \
+             (queue, message, bytes, priority, until), -1, FAILS_UNLESS_LATE, SENT)
+#define SHAPE_mail_take(X, name) \
+    X(name, ssize_t, (mqd_t queue, char *message, size_t room, unsigned *priority), (queue, message, room, priority), -1, \
+      FAILS_BELOW_ZERO)
+#define SHAPE_mail_take_until(X, name) \
+    X(name, ssize_t, (mqd_t queue, char *message, size_t room, unsigned *priority, const struct timespec *until), \
+      (queue, message, room, priority, until), -1, FAILS_UNLESS_LATE)
 
 /* --- streams; X_TOLD says how many bytes were moved. A stream may have no descriptor: then there is none of that number. */
 
@@ -212,19 +288,66 @@ static inline int number_of_stream(FILE *stream)
     X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock), (lock), -1, FAILS_WITH_RESULT, pthread_rwlock_tryrdlock(lock))
 #define SHAPE_write_lock(X, name) \
     X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock), (lock), -1, FAILS_WITH_RESULT, pthread_rwlock_trywrlock(lock))
+#define SHAPE_mutex_by_clock(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until), \
+                    (mutex, clock, until), -1, FAILS_WITH_RESULT, \
+                    is_clock_of_locks(clock) ? pthread_mutex_trylock(mutex) : EBUSY)
+#define SHAPE_read_lock_until(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock, const struct timespec *until), (lock, until), -1, \
+                    FAILS_WITH_RESULT, is_time(until) ? pthread_rwlock_tryrdlock(lock) : EBUSY)
+#define SHAPE_write_lock_until(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock, const struct timespec *until), (lock, until), -1, \
+                    FAILS_WITH_RESULT, is_time(until) ? pthread_rwlock_trywrlock(lock) : EBUSY)
+#define SHAPE_read_lock_by_clock(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until), \
+                    (lock, clock, until), -1, FAILS_WITH_RESULT, \
+                    is_clock_of_locks(clock) && is_time(until) ? pthread_rwlock_tryrdlock(lock) : EBUSY)
+#define SHAPE_write_lock_by_clock(X, name) \
+    X##_UNLESS_FREE(name, int, (pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until), \
+                    (lock, clock, until), -1, FAILS_WITH_RESULT, \
+                    is_clock_of_locks(clock) && is_time(until) ? pthread_rwlock_trywrlock(lock) : EBUSY)
 #define SHAPE_semaphore(X, name) \
     X##_UNLESS_FREE(name, int, (sem_t *semaphore), (semaphore), -1, FAILS_BELOW_ZERO, try_semaphore(semaphore))
 #define SHAPE_semaphore_until(X, name) \
     X##_UNLESS_FREE(name, int, (sem_t *semaphore, const struct timespec *until), (semaphore, until), -1, \
-                    (result < 0 && errno != ETIMEDOUT ? errno : 0), try_semaphore(semaphore))
+                    FAILS_UNLESS_LATE, is_time(until) ? try_semaphore(semaphore) : EBUSY)
+#define SHAPE_semaphore_by_clock(X, name) \
+    X##_UNLESS_FREE(name, int, (sem_t *semaphore, clockid_t clock, const struct timespec *until), \
+                    (semaphore, clock, until), -1, FAILS_UNLESS_LATE, \
+                    is_clock_of_locks(clock) && is_time(until) ? try_semaphore(semaphore) : EBUSY)
+#define SHAPE_semaphores(X, name) \
+    X(name, int, (int set, struct sembuf *acts, size_t count), (set, acts, count), -1, FAILS_BELOW_ZERO)
+#define SHAPE_semaphores_until(X, name) \
+    X(name, int, (int set, struct sembuf *acts, size_t count, const struct timespec *timeout), \
+      (set, acts, count, timeout), -1, FAILS_BELOW_ZERO)
 #define SHAPE_condition(X, name) \
     X(name, int, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex), -1, FAILS_WITH_RESULT)
 #define SHAPE_condition_until(X, name) \
     X(name, int, (pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until), \
       (condition, mutex, until), -1, FAILS_WITH_RESULT)
+#define SHAPE_condition_by_clock(X, name) \
+    X(name, int, (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until), \
+      (condition, mutex, clock, until), -1, FAILS_WITH_RESULT)
 #define SHAPE_barrier(X, name) \
     X(name, int, (pthread_barrier_t *barrier), (barrier), -1, (result == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : result))
 #define SHAPE_join(X, name) X(name, int, (pthread_t thread, void **result_of), (thread, result_of), -1, result)
+#define SHAPE_join_until(X, name) \
+    X(name, int, (pthread_t thread, void **result_of, const struct timespec *until), (thread, result_of, until), -1, \
+      FAILS_WITH_RESULT)
+#define SHAPE_join_by_clock(X, name) \
+    X(name, int, (pthread_t thread, void **result_of, clockid_t clock, const struct timespec *until), \
+      (thread, result_of, clock, until), -1, FAILS_WITH_RESULT)
+
+/* What the real function refuses also where the lock is free: it must say so itself. */
+static inline bool is_clock_of_locks(clockid_t clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+static inline bool is_time(const struct timespec *until)
+{
+    return until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
+}
 
 /* As pthread_mutex_trylock(3) would say it; errno stays as it is. */
 static inline int try_semaphore(sem_t *semaphore)
@@ -232,6 +355,32 @@ static inline int try_semaphore(sem_t *semaphore)
     int saved = errno, taken = sem_trywait(semaphore) == 0;
     errno = saved;
     return taken ? 0 : EBUSY;
+}
+
+/* --- threads of C11, declared as older C libraries can, which lack threads.h: a mutex is one of POSIX */
+
+#define SHAPE_thread_mutex(X, name) \
+    X##_UNLESS_FREE_NAMED(name, int, (pthread_mutex_t *mutex), (mutex), -1, failed_thread(result), \
+                          try_thread_mutex(mutex))
+#define SHAPE_thread_mutex_until(X, name) \
+    X##_UNLESS_FREE_NAMED(name, int, (pthread_mutex_t *mutex, const struct timespec *until), (mutex, until), -1, \
+                          failed_thread(result), try_thread_mutex(mutex))
+#define SHAPE_thread_condition(X, name) \
+    X##_NAMED(name, int, (void *condition, void *mutex), (condition, mutex), -1, failed_thread(result), 0)
+#define SHAPE_thread_condition_until(X, name) \
+    X##_NAMED(name, int, (void *condition, void *mutex, const struct timespec *until), (condition, mutex, until), -1, \
+              failed_thread(result), 0)
+#define SHAPE_thread_join(X, name) \
+    X##_NAMED(name, int, (pthread_t thread, int *result_of), (thread, result_of), -1, failed_thread(result), 0)
+/* -1: a signal arrived. */
+#define SHAPE_thread_pause(X, name) \
+    X##_NAMED(name, int, (const struct timespec *wanted, struct timespec *left), (wanted, left), -1, \
+              failed_thread(result < -1 ? THREAD_ERROR : 0), 0)
+
+/* Any other result is the real function's to say. */
+static inline int try_thread_mutex(pthread_mutex_t *mutex)
+{
+    return pthread_mutex_trylock(mutex) == 0 ? 0 : EBUSY;
 }
 
 /* --- encrypted connections; X_NAMED has the name of the error, and how many bytes were moved */

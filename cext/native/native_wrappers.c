@@ -32,8 +32,13 @@
 #define RETURN_IN_CHILD \
     if (result == 0) \
     return 0
+#define WRAPPER_IF(name, returns, parameters, arguments, subject, error_number, condition) \
+    WRAPPER_WITH(if (!(condition)) return real arguments, NOTHING, 0, result, name, returns, parameters, arguments, \
+                 subject, error_number)
 #define WRAPPER_UNLESS_FREE(name, returns, parameters, arguments, subject, error_number, try) \
     WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, 0, result, name, returns, parameters, arguments, subject, error_number)
+#define WRAPPER_UNLESS_FREE_NAMED(name, returns, parameters, arguments, subject, named, try) \
+    WRAPPER_WITH(RETURN_UNLESS_BUSY(try), NOTHING, named, result, name, returns, parameters, arguments, subject, 0)
 #define RETURN_UNLESS_BUSY(try) \
     int tried = LIKELY(!recorder.all_waits) ? (try) : EBUSY; \
     if (LIKELY(tried != EBUSY)) \

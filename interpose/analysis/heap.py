@@ -117,9 +117,8 @@ def heap_of(process: Process, by_function: bool = False) -> Heap | None:
 
 
 def ranked(heap: Heap, key: Callable[[Allocated], int]) -> list[tuple[Site, Allocated]]:
-    """The rows with something of it, the most first."""
-    rows = [row for row in heap.rows.items() if key(row[1]) > 0]
-    return sorted(rows, key=lambda row: (-key(row[1]), row[0].file, row[0].line))
+    """All rows, those with the most of it first; of those with as much, the one that allocated more."""
+    return sorted(heap.rows.items(), key=lambda row: (-key(row[1]), -row[1].bytes, row[0].file, row[0].line))
 
 
 def _whole(process: Process) -> HeapRecord | None:

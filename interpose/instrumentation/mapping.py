@@ -19,11 +19,12 @@ from interpose.experiments.metadata import names
 from interpose.experiments.metadata.map import Failure, Intrinsic, Library, read_libraries, read_map
 from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
-from interpose.instrumentation import resolved, search
+from interpose.instrumentation import native, resolved, search
 from interpose.instrumentation.interpreters import ASK_SECONDS, Interpreter, preload
 
 UNKNOWN = "its module has no such name"  # as the shims say it
 ABSENT = "absent"
+ELSEWHERE = "only in programs that are not Python"
 WILD = "*"
 
 # The code for the interpreter: it imports the declared modules, and reports declarations and failed imports.
@@ -61,6 +62,12 @@ class Row:
     why_not: str
     place: str = ""
     target: str = ""
+
+    @property
+    def function(self) -> str:
+        """The name of a native call without its library's; "" for others."""
+        is_native = self.by == "import table" or self.target.startswith(native.TARGET)
+        return self.name.partition(".")[2] if is_native else ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ def _environment(wanted: Settings, directory: str) -> dict[str, str]:
     environment = {
         **os.environ,
         **wanted.environment(),
-        "INTERPOSE": "1",
+        "INTERPOSE": "calls,native" if "native" in wanted.record else "1",
         "INTERPOSE_DIR": directory,
         "INTERPOSE_NAME": "trial.er",
         "INTERPOSE_PAUSED": "0",
@@ -160,7 +167,8 @@ def _rows(declared: list[list[str]], reasons: dict[str, str], entries: object) -
                 why = reasons.get(module) or "it stands for nothing"
                 rows.append(Row(name, kind, library, passes_on, "", why, place, target))
         elif entry is None:
-            rows.append(Row(name, kind, library, passes_on, "", reasons.get(module) or ABSENT, place, target))
+            why = reasons.get(module) or (ELSEWHERE if target.startswith(native.TARGET) else ABSENT)
+            rows.append(Row(name, kind, library, passes_on, "", why, place, target))
         else:
             shown = entry.target or target
             rows.append(Row(name, kind, library, passes_on, entry.by, entry.why_not, place, shown))
@@ -168,9 +176,12 @@ def _rows(declared: list[list[str]], reasons: dict[str, str], entries: object) -
 
 
 def map_experiment(process: Process) -> Mapped:
-    """What a process of an experiment got."""
+    """What a process of an experiment got. An intrinsic is of the first of its kinds here."""
+    first: dict[tuple[str, str], Intrinsic] = {}
+    for each in process.intrinsics:
+        first.setdefault((each.name, each.library), each)
     rows = [
         Row(each.name, each.kind, each.library, each.passes_on, each.by, each.why_not, each.place, each.target)
-        for each in {(each.name, each.library): each for each in process.intrinsics}.values()
+        for each in first.values()
     ]
     return Mapped(rows, process.libraries, process.failures)

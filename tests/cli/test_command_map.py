@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interpose.timing import shims
 from tests.instrumentation.test_libraries import GETTING, LIBRARY, Place, libraries, place
 
 pytestmark = pytest.mark.any_python
@@ -87,6 +88,31 @@ def test_one_is_asked_for_by_name_or_target(place):
     nobody = command(place, "map", "no.body")
     assert (nobody.returncode, nobody.stdout) == (1, "")
     assert nobody.stderr == "interpose: no.body: no library declares it\n"
+
+
+def test_native_calls_are_listed_if_they_are_recorded(place):
+    native = rows(command(place, "map", "--format", "json", INTERPOSE="calls,native"))
+    calls = rows(command(place, "map", "--format", "json"))
+
+    listed = {name for name in native if name.startswith("libc.")}
+    direct = [(library, name) for library, name, *_, is_buffer in shims.native_calls() if not is_buffer]
+    assert listed == {f"libc.{name}" for library, name in direct if library == "libc"}
+    assert not [name for name in calls if name.startswith("lib")]
+    sleep = native["libc.sleep"]
+    assert (sleep["kind"], sleep["by"], sleep["installed"]) == ("sleep", "import table", True)
+    assert native["libsqlite3.sqlite3_step"]["why"] == "only in programs that are not Python"
+
+
+def test_a_native_call_is_asked_for_by_its_function(place):
+    for name in ("sleep", "libc.sleep"):
+        asked = command(place, "map", name, "--format", "json", INTERPOSE="calls,native")
+        assert list(rows(asked)) == ["libc.sleep"]
+    script = place.write(place.project / "app.py", "import time\ntime.sleep(0.001)\n")
+    done = place.run(script.name, INTERPOSE="calls,native")
+
+    kept = rows(command(place, "map", "--experiment", str(done.path), "sleep", "--format", "json"))
+
+    assert {name: row["kind"] for name, row in kept.items()} == {"libc.sleep": "sleep"}
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from tracing import environment
 
 from interpose.analysis.heap import MORE_SITES, Allocated, heap_of, heaps, when_last
 from interpose.cli.main import main
+from interpose.reports.tables.heap import heap_rows
 
 KIB = 1024
 ALL = {"INTERPOSE": "heap", "INTERPOSE_HEAP": "all"}
@@ -479,12 +480,58 @@ def test_sorted_by_the_end_come_what_was_never_freed(traced, capsys):
         **ALL,
     )
 
-    _, out, _ = shown(capsys, str(done.directory / done.experiment.name), "--sort", "end", "--format", "json")
+    path = str(done.directory / done.experiment.name)
+    _, out, _ = shown(capsys, path, "--sort", "end", "--format", "json")
+    _, text, _ = shown(capsys, path, "--sort", "end")
 
     first, *others = json.loads(out)
     assert (first["function"], first["line"]) == ("leak", 4)
     assert first["end_bytes"] == pytest.approx(20 * 200_000, rel=0.01)
-    assert not [row for row in others if row["function"] == "cache"]
+    assert [row["end_bytes"] for row in others if row["function"] == "cache"] == [0]
+    assert "leak" in text and "cache" not in text
+
+
+FREED = """
+def numbers():
+    return {str(each): each for each in range(100_000)}
+def passing():
+    for _ in range(50):
+        bytearray(5_000_000)
+def kept_all():
+    return [bytes(100_000) for _ in range(100)]
+kept = kept_all()
+there = numbers()
+passing()
+del there
+"""
+
+
+def test_a_line_with_nothing_in_the_sorted_column_has_its_row(traced, capsys):
+    done = traced(FREED, **ALL)
+    path = str(done.directory / done.experiment.name)
+
+    rows = {
+        sort: json.loads(shown(capsys, path, "--sort", sort, "--format", "json")[1])
+        for sort in ("peak", "end", "allocated")
+    }
+
+    of_passing = [row for row in rows["peak"] if row["function"] == "passing"]
+    passing = max(of_passing, key=lambda row: row["allocated_bytes"])
+    assert passing["end_bytes"] == 0
+    assert passing["allocated_bytes"] == pytest.approx(50 * 5_000_000, rel=0.01)
+    by_line = [sorted(rows[sort], key=lambda row: (row["file"], row["line"] or 0, row["function"])) for sort in rows]
+    assert by_line[0] == by_line[1] == by_line[2]
+
+
+@pytest.mark.parametrize("sort", ["peak", "end", "allocated"])
+def test_rows_add_up_to_the_total(traced, sort):
+    heap = heap_of_founder(traced(FREED, **ALL))
+    total = heap.total
+
+    for limit in (None, 1, 20):
+        figures = [row.figures for row in heap_rows([heap], sort, limit)]
+        for each in ("peak_bytes", "end_bytes", "bytes", "allocations", "frees"):
+            assert sum(getattr(one, each) for one in figures) == getattr(total, each)
 
 
 def test_the_first_screen_names_the_lines_with_most_at_the_peak(traced, capsys):

@@ -16,6 +16,7 @@ HEAD = """
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,13 +29,19 @@ HEAD = """
 #include <string.h>
 #include <sys/epoll.h>
 #include <dirent.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,13 +57,14 @@ extern size_t read_unlocked(void *, size_t, size_t, FILE *) __asm__("fread_unloc
     write_unlocked(const void *, size_t, size_t, FILE *) __asm__("fwrite_unlocked");
 
 static char memory[64];
-static struct iovec part = {memory, 4};
+static struct iovec part = {memory, 4}, byte = {memory, 1};
 static struct timespec instant = {0, 1000};
 static struct timeval moment = {0, 1000};
 static struct sockaddr_in address;
 static struct addrinfo *found;
 static struct epoll_event event;
 static struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+static struct mmsghdr messages = {.msg_hdr = {.msg_iov = &byte, .msg_iovlen = 1}};
 static struct pollfd watched;
 static fd_set readers;
 
@@ -69,6 +77,36 @@ static struct stat status;
 static struct stat64 status64;
 static struct statx statusx;
 static size_t room;
+static int ends[2], further[2];
+static struct flock range = {.l_type = F_WRLCK}, freed = {.l_type = F_UNLCK};
+static sigset_t none, usual;
+static int came, queue, set;
+static mqd_t mail;
+static struct { long type; char text[4]; } letter = {1, "abc"};
+static struct sembuf less = {0, -1, 0}, more = {0, 1, 0};
+
+static void come(int number)
+{
+    (void)number;
+}
+
+static void alarms(int every_us)
+{
+    struct itimerval every = {{0, every_us}, {0, every_us}};
+    signal(SIGALRM, come);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+#define ALARMED(result) ({ alarms(20000); long got = (result); alarms(0); got; })
+
+static void *page(void)
+{
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static void told(void)
+{
+    pthread_kill(pthread_self(), SIGUSR1);
+}
 
 static pid_t forked(void)
 {
@@ -93,6 +131,8 @@ static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t barrier;
 static sem_t semaphore;
+static mtx_t plain, own_plain;
+static cnd_t of_plain;
 static volatile int holds;
 
 static void *hold(void *what)
@@ -102,6 +142,8 @@ static void *hold(void *what)
         pthread_mutex_trylock(&mutex);
     if (what == &lock)
         pthread_rwlock_trywrlock(&lock);
+    if (what == &plain)
+        mtx_trylock(&plain);
     __atomic_store_n(&holds, 1, __ATOMIC_RELEASE);
     syscall(SYS_nanosleep, &while_held, NULL);
     if (what == &mutex)
@@ -112,6 +154,12 @@ static void *hold(void *what)
         sem_post(&semaphore);
     if (what == &condition)
         pthread_cond_signal(&condition);
+    if (what == &plain)
+        mtx_unlock(&plain);
+    if (what == &of_plain)
+        cnd_signal(&of_plain);
+    if (what == &set)
+        semop(set, &more, 1);
     if (what == &barrier)
         pthread_barrier_wait(&barrier);
     return NULL;
@@ -134,10 +182,10 @@ static struct timespec *later(void)
     until.tv_sec += 20;
     return &until;
 }
-#define UNLOCKED(what, result) ({ long got = (result); pthread_##what; got; })
+#define UNLOCKED(what, result) ({ long got = (result); what; got; })
 """
 
-FILE, NET, SLEEP, PROCESS, SYNC = "file", "net", "sleep", "process", "sync"
+FILE, NET, SLEEP, PROCESS, SYNC, IDLE = "file", "net", "sleep", "process", "sync", "idle"
 
 # How each is called, what it gives, and of which kind the call is.
 CALLS = {
@@ -169,6 +217,15 @@ CALLS = {
     "sendfile": ("sendfile(one, file, &(off_t){0}, 3)", 3, NET),
     "sendfile64": ("sendfile64(one, file, &(off64_t){0}, 2)", 2, NET),
     "copy_file_range": ("copy_file_range(file, &(off64_t){0}, file, &(off64_t){50}, 4, 0)", 4, FILE),
+    "splice": ("splice(file, &(off64_t){0}, ends[1], NULL, 4, 0)", 4, FILE),
+    "tee": ("tee(ends[0], further[1], 4, 0)", 4, PROCESS),
+    "vmsplice": ("vmsplice(further[1], &part, 1, 0)", 4, PROCESS),
+    "msync": ("msync(page(), 4096, MS_SYNC)", 0, FILE),
+    "flock": ("flock(file, LOCK_EX)", 0, FILE),
+    "lockf": ("lockf(file, F_LOCK, 0)", 0, FILE),
+    "lockf64": ("lockf64(file, F_LOCK, 0)", 0, FILE),
+    "fcntl": ("fcntl(file, F_SETLKW, &range) + fcntl(file, F_GETFD) - FD_CLOEXEC", 0, FILE),
+    "fcntl64": ("fcntl64(file, F_SETLK, &freed), fcntl64(file, F_OFD_SETLKW, &range)", 0, FILE),
     "socket": ("socket(AF_INET, SOCK_STREAM, 0)", None, NET),
     "write": ("write(file, memory, 16)", 16, FILE),
     "pwrite": ("pwrite(file, memory, 8, 0)", 8, FILE),
@@ -196,6 +253,7 @@ CALLS = {
     "send": ("send(one, memory, 5, 0)", 5, NET),
     "sendto": ("sendto(one, memory, 5, 0, NULL, 0)", 5, NET),
     "sendmsg": ("sendmsg(one, &message, 0)", 4, NET),
+    "sendmmsg": ("sendmmsg(one, &messages, 1, 0)", 1, NET),
     "poll": ("poll(&watched, 1, 1000)", 1, NET),
     "__poll_chk": ("__poll_chk(&watched, 1, 1000, sizeof watched)", 1, NET),
     "ppoll": ("ppoll(&watched, 1, &instant, NULL)", 1, NET),
@@ -207,10 +265,25 @@ CALLS = {
     "__recv_chk": ("__recv_chk(other, memory, 2, sizeof memory, 0)", 2, NET),
     "recvfrom": ("recvfrom(other, memory, 2, 0, NULL, NULL)", 2, NET),
     "recvmsg": ("recvmsg(other, &message, 0)", 4, NET),
+    "recvmmsg": ("recvmmsg(other, &messages, 1, 0, NULL)", 1, NET),
     "getaddrinfo": ('getaddrinfo("127.0.0.1", "80", NULL, &found)', 0, NET),
     "nanosleep": ("nanosleep(&instant, NULL)", 0, SLEEP),
     "clock_nanosleep": ("clock_nanosleep(CLOCK_MONOTONIC, 0, &instant, NULL)", 0, SLEEP),
     "usleep": ("usleep(1)", 0, SLEEP),
+    "sleep": ("sleep(0)", 0, SLEEP),
+    "thrd_sleep": ("thrd_sleep(&instant, NULL)", 0, SLEEP),
+    "pause": ("ALARMED(pause())", -1, IDLE),
+    "sigsuspend": ("ALARMED(sigsuspend(&none))", -1, IDLE),
+    "sigwait": ("told(), sigwait(&usual, &came)", 0, IDLE),
+    "sigwaitinfo": ("told(), sigwaitinfo(&usual, NULL) == SIGUSR1", 1, IDLE),
+    "sigtimedwait": ("told(), sigtimedwait(&usual, NULL, &instant) == SIGUSR1", 1, IDLE),
+    # What is sent is as long as the result says here.
+    "msgsnd": ("msgsnd(queue, &letter, 4, 0) + 4", 4, PROCESS),
+    "msgrcv": ("msgrcv(queue, &letter, 4, 0, 0)", 4, PROCESS),
+    "mq_send": ("mq_send(mail, memory, 5, 0) + 5", 5, PROCESS),
+    "mq_receive": ("mq_receive(mail, memory, 8, NULL)", 5, PROCESS),
+    "mq_timedsend": ("mq_timedsend(mail, memory, 6, 0, later()) + 6", 6, PROCESS),
+    "mq_timedreceive": ("mq_timedreceive(mail, memory, 8, NULL, later())", 6, PROCESS),
     "fork": ("forked()", None, PROCESS),
     "wait": ("wait(NULL)", None, PROCESS),
     "posix_spawn": ('posix_spawn(&spawned, "/bin/true", NULL, NULL, words, environ)', 0, PROCESS),
@@ -222,20 +295,54 @@ CALLS = {
     "system": ('system("exit 3")', 3 << 8, PROCESS),
     "popen": ('pipe_of = popen("exit 4", "r")', None, PROCESS),
     "pclose": ("pclose(pipe_of)", 4 << 8, PROCESS),
-    "pthread_mutex_lock": ("held(&mutex), UNLOCKED(mutex_unlock(&mutex), pthread_mutex_lock(&mutex))", 0, SYNC),
+    "pthread_mutex_lock": ("held(&mutex), UNLOCKED(pthread_mutex_unlock(&mutex), pthread_mutex_lock(&mutex))", 0, SYNC),
     "pthread_mutex_timedlock": (
-        "held(&mutex), UNLOCKED(mutex_unlock(&mutex), pthread_mutex_timedlock(&mutex, later()))",
+        "held(&mutex), UNLOCKED(pthread_mutex_unlock(&mutex), pthread_mutex_timedlock(&mutex, later()))",
         0,
         SYNC,
     ),
-    "pthread_rwlock_rdlock": ("held(&lock), UNLOCKED(rwlock_unlock(&lock), pthread_rwlock_rdlock(&lock))", 0, SYNC),
-    "pthread_rwlock_wrlock": ("held(&lock), UNLOCKED(rwlock_unlock(&lock), pthread_rwlock_wrlock(&lock))", 0, SYNC),
     "sem_wait": ("held(&semaphore), sem_wait(&semaphore)", 0, SYNC),
     "sem_timedwait": ("held(&semaphore), sem_timedwait(&semaphore, later())", 0, SYNC),
     "pthread_cond_wait": ("held(&condition), pthread_cond_wait(&condition, &own_mutex)", 0, SYNC),
     "pthread_cond_timedwait": ("held(&condition), pthread_cond_timedwait(&condition, &own_mutex, later())", 0, SYNC),
     "pthread_barrier_wait": ("held(&barrier), pthread_barrier_wait(&barrier) * 0", 0, SYNC),
     "pthread_join": ("pthread_join(held(NULL), NULL)", 0, SYNC),
+    "pthread_timedjoin_np": ("pthread_timedjoin_np(held(NULL), NULL, later())", 0, SYNC),
+    "pthread_clockjoin_np": ("pthread_clockjoin_np(held(NULL), NULL, CLOCK_REALTIME, later())", 0, SYNC),
+    "pthread_mutex_clocklock": (
+        "held(&mutex), UNLOCKED(pthread_mutex_unlock(&mutex),"
+        " pthread_mutex_clocklock(&mutex, CLOCK_REALTIME, later()))",
+        0,
+        SYNC,
+    ),
+    **{
+        f"pthread_rwlock_{how}": (
+            f"held(&lock), UNLOCKED(pthread_rwlock_unlock(&lock), pthread_rwlock_{how}(&lock{until}))",
+            0,
+            SYNC,
+        )
+        for how, until in (
+            ("rdlock", ""),
+            ("wrlock", ""),
+            ("timedrdlock", ", later()"),
+            ("timedwrlock", ", later()"),
+            ("clockrdlock", ", CLOCK_REALTIME, later()"),
+            ("clockwrlock", ", CLOCK_REALTIME, later()"),
+        )
+    },
+    "sem_clockwait": ("held(&semaphore), sem_clockwait(&semaphore, CLOCK_REALTIME, later())", 0, SYNC),
+    "semop": ("held(&set), semop(set, &less, 1)", 0, SYNC),
+    "semtimedop": ("held(&set), semtimedop(set, &less, 1, &(struct timespec){20, 0})", 0, SYNC),
+    "pthread_cond_clockwait": (
+        "held(&condition), pthread_cond_clockwait(&condition, &own_mutex, CLOCK_REALTIME, later())",
+        0,
+        SYNC,
+    ),
+    "mtx_lock": ("held(&plain), UNLOCKED(mtx_unlock(&plain), mtx_lock(&plain))", 0, SYNC),
+    "mtx_timedlock": ("held(&plain), UNLOCKED(mtx_unlock(&plain), mtx_timedlock(&plain, later()))", 0, SYNC),
+    "cnd_wait": ("held(&of_plain), cnd_wait(&of_plain, &own_plain)", 0, SYNC),
+    "cnd_timedwait": ("held(&of_plain), cnd_timedwait(&of_plain, &own_plain, later())", 0, SYNC),
+    "thrd_join": ("thrd_join(held(NULL), NULL)", 0, SYNC),
     "fopen": ('stream = fopen(path, "w+")', None, FILE),
     "fwrite": ('fwrite("one\\ntwo\\n", 1, 8, stream)', 8, FILE),
     "fwrite_unlocked": ('write_unlocked("three\\n", 1, 6, stream)', 6, FILE),
@@ -264,12 +371,26 @@ void all(long *results, const char *path, int file, int one, int other, int list
     pthread_barrier_init(&barrier, NULL, 2);
     sem_init(&semaphore, 0, 0);
     pthread_mutex_trylock(&own_mutex);
+    mtx_init(&plain, mtx_timed);
+    mtx_init(&own_plain, mtx_plain);
+    mtx_trylock(&own_plain);
+    cnd_init(&of_plain);
+    if (pipe(ends) || pipe(further))
+        return;
+    sigaddset(&usual, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usual, NULL);
+    queue = msgget(IPC_PRIVATE, 0600);
+    set = semget(IPC_PRIVATE, 1, 0600);
+    mail = mq_open("/interpose-list", O_CREAT | O_RDWR, 0600, &(struct mq_attr){.mq_maxmsg = 2, .mq_msgsize = 8});
+    mq_unlink("/interpose-list");
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     watched = (struct pollfd){other, POLLIN, 0};
     FD_SET(other, &readers);
     %s
+    msgctl(queue, IPC_RMID, NULL);
+    semctl(set, 0, IPC_RMID);
 }
 """
 

@@ -73,11 +73,11 @@ def interpreter_of(program: str | None) -> Interpreter:
 
 
 def is_asked_for(row: Row, target: str | None) -> bool:
-    """Whether the row is of that name or target, or below it."""
+    """Whether the row is of that name or target, or below it; of a native call, the function's name is enough."""
     if target is None:
         return True
     dotted = target.replace(":", ".")
-    names = (row.name, row.name.partition(" (")[0], row.target.replace(":", "."))
+    names = (row.name, row.name.partition(" (")[0], row.target.replace(":", "."), row.function)
     if any(letter in dotted for letter in "*?["):
         from fnmatch import fnmatchcase
 

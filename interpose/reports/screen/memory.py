@@ -36,7 +36,7 @@ def _heap_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> Iterat
     rows = [row for row in ranked(most, lambda each: each.peak_bytes) if row[0].file][:_LINES]
     places = Places([site.file for site, _ in rows], cwd, shown)
     for site, figures in rows:
-        if figures.peak_bytes >= _LEAST_PART * most.total.peak_bytes:
+        if figures.peak_bytes and figures.peak_bytes >= _LEAST_PART * most.total.peak_bytes:
             where = clean(f"allocated at {places.line(site)} {site.function}")
             yield f" {'':<10}{size(figures.peak_bytes):>9}  {where}"
     more = most.without_line

@@ -43,13 +43,16 @@ class HeapRow:
 
 
 def heap_rows(heaps: Sequence[Heap], sort: str, limit: int | None) -> list[HeapRow]:
-    """The rows of each process, the largest peak first: at most `limit` of each, and a last one for the others."""
+    """The rows of each process, the largest peak first. With a `limit`: at most so many of each, without those that
+    have nothing of what `sort` says, and a last one for all others. Each column adds up to the process's total."""
     return [row for heap in heaps for row in _rows_of(heap, sort, limit)]
 
 
 def _rows_of(heap: Heap, sort: str, limit: int | None) -> Iterator[HeapRow]:
     rows = ranked(heap, SORTS[sort])
-    shown, hidden = (rows[:limit], rows[limit:]) if limit else (rows, [])
+    with_some = sum(SORTS[sort](figures) > 0 for _, figures in rows)
+    end = min(limit, with_some) if limit else len(rows)
+    shown, hidden = rows[:end], rows[end:]
     yield from (HeapRow(heap, site, figures) for site, figures in shown)
     others = Allocated()
     for _, figures in hidden:
