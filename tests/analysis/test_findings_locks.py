@@ -81,7 +81,7 @@ a.acquire()
     ((rule, words),) = told(done.experiment)
 
     assert rule == "lock not released"
-    assert "Thread 1 waits at program.py:12 <module> for a lock that thread 2 took at program.py:8 keep and" in words
+    assert "Thread 1 waits at program.py:12 <module> for a lock that thread 2 took at program.py:8 keep (" in words
 
 
 @pytest.mark.parametrize(
@@ -163,3 +163,29 @@ def test_a_short_wait_at_the_end_is_none(tmp_path):
     found = found_in(Survey(Analysis(Experiment(str(build.write())))))
 
     assert not {each.rule for each in found}.intersection(IN_PROGRESS)
+
+
+@knows_holders
+def test_a_circle_that_a_timeout_may_end_is_told_so(traced):
+    opposite = OPPOSITE.replace("with a:  # two waits", "if a.acquire(timeout=60):  # two waits")
+    done = traced(STUCK + opposite)
+
+    ((rule, words),) = told(done.experiment)
+
+    assert opposite != OPPOSITE
+    assert rule == "deadlock"
+    assert words.startswith("Deadlock, unless a wait has a timeout: thread ")
+
+
+def test_threads_that_starve_for_a_lock_that_is_released_all_the_time_wait_for_no_one(traced):
+    done = traced(STUCK + """
+def work():
+    while True:
+        with a:
+            time.sleep(0.02)
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(1)
+""")
+
+    assert told(done.experiment) == []

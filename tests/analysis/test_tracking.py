@@ -166,9 +166,10 @@ def test_a_statement_that_begins_a_transaction_leaves_those_before_it_outside():
     ("meaning", "statements"),
     [
         (AFRESH, ["BEGIN", "begin immediate", "START TRANSACTION READ ONLY", "BEGIN; COMMIT; SELECT 1"]),
-        (AFRESH | ENDS, ["BEGIN; INSERT INTO t VALUES (1);\nCOMMIT;"]),
+        (AFRESH, ["BEGIN pay(1); END;", "BEGIN NOT ATOMIC SELECT 1; END", "BEGIN; SELECT CASE a WHEN 1 THEN 2 END"]),
+        (AFRESH | ENDS, ["BEGIN; INSERT INTO t VALUES (1);\nCOMMIT;", "begin immediate; select 1; end;"]),
         (ENDS, ["COMMIT", " commit;", "COMMIT WORK AND CHAIN", "COMMIT /* x */"]),
-        (ENDS, ["END", "end transaction;", "END WORK"]),
+        (ENDS, ["END", "end transaction;", "END WORK", "insert into t values (1); commit"]),
         (DROPS, ["ROLLBACK", "rollback;", "ROLLBACK WORK", "ABORT", "ROLLBACK AND NO CHAIN"]),
         (0, ["", "SAVEPOINT a", "RELEASE a", "ROLLBACK TO a", "ROLLBACK TRANSACTION TO SAVEPOINT a"]),
         (0, ["COMMIT PREPARED 'a'", "ROLLBACK PREPARED 'a'", "PREPARE TRANSACTION 'a'", "SELECT 'COMMIT'"]),

@@ -43,7 +43,9 @@ class Calls:
     calls: int = 0
     failed: int = 0  # with an exception
     unended: int = 0  # in progress when their process ended, or now
-    unended_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # the time of these by process and thread
+    # Of these by process and thread: since when, and their time.
+    unended_at: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    ended_ns: dict[int, int] = field(default_factory=dict)  # by process: when the last of the others ended
     wall_ns: int = 0
     cpu_ns: int = 0
     bytes: int = 0
@@ -60,6 +62,10 @@ class Calls:
         """Note that `process` made some of them between these instants."""
         first, last = self.seen_ns.get(process, (first_ns, last_ns))
         self.seen_ns[process] = min(first, first_ns), max(last, last_ns)
+
+    def end_at(self, process: int, last_ns: int) -> None:
+        """Note that the last of some of them, made by `process`, ended at this instant."""
+        self.ended_ns[process] = max(self.ended_ns.get(process, 0), last_ns)
 
     def add_inner(self, kind: str, sums: Sums, is_native: bool) -> None:
         """Add the time of calls inside these."""

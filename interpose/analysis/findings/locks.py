@@ -1,4 +1,4 @@
-"""Rules about locks that threads wait for when the recording ends, or now: deadlocks, and locks held too long."""
+"""Rules about locks that threads wait for when the recording ends, or now: deadlocks, and locks not released."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Thread = tuple[int, int]  # number of the process, number of the thread in it
 
 
 class Wait(NamedTuple):
-    """A thread's wait in progress for a lock, its time so far, and which thread holds the lock from which place; no
-    holder and an empty place if unknown."""
+    """A thread's wait in progress for a lock, its begin, its time so far, and which thread took the lock at which place
+    before it; no holder and an empty place if unknown."""
 
     calls: Calls
     thread: Thread
+    begin_ns: int
     wall_ns: int
     holder: Thread | None
     place: str
@@ -36,10 +37,23 @@ def deadlocks(survey: Survey) -> Iterator[Finding]:
 
 
 def unreleased(survey: Survey) -> Iterator[Finding]:
-    """Threads that wait for locks that were taken at one line."""
-    for (place, _), waits in grouped(_waits(survey), lambda each: (each.place, not each.place and each.calls.site)):
+    """Threads that wait for locks that were taken at one line, and which nobody else has got since."""
+    taken_ns = _taken_last(survey)
+    waiting = [each for each in _waits(survey) if each.begin_ns >= taken_ns.get((each.thread[0], each.place), 0)]
+    for (place, _), waits in grouped(waiting, lambda each: (each.place, not each.place and each.calls.site)):
         units, bound_ns = len(waits), _in_progress_ns(waits)
         yield found("lock not released", _rows(waits), bound_ns, units=units, unit=WAITING, about=place, floor=LARGE)
+
+
+def _taken_last(survey: Survey) -> dict[tuple[int, str], int]:
+    """By process and place: when a thread last got a lock that another had taken there."""
+    taken_ns: dict[tuple[int, str], int] = {}
+    for calls in survey.of_kind("sync"):
+        if held := HELD.fullmatch(calls.detail):
+            for process, last_ns in calls.ended_ns.items():
+                at = process, held["place"] or ""
+                taken_ns[at] = max(taken_ns.get(at, 0), last_ns)
+    return taken_ns
 
 
 def _rows(waits: list[Wait]) -> list[Calls]:
@@ -58,8 +72,9 @@ def _waits(survey: Survey) -> Iterator[Wait]:
         place = held["place"] or "" if held else ""
         is_told = not is_of_a_thread(place) if held else calls.caller == calls.site
         if calls.intrinsic.startswith(LOCKS) and calls.site and is_told:
-            for thread, wall_ns in calls.unended_ns.items():
-                yield Wait(calls, thread, wall_ns, (thread[0], int(held["thread"])) if held else None, place)
+            for thread, (begin_ns, wall_ns) in calls.unended_at.items():
+                holder = (thread[0], int(held["thread"])) if held else None
+                yield Wait(calls, thread, begin_ns, wall_ns, holder, place)
 
 
 def _circles(waits: dict[Thread, Wait]) -> Iterator[list[Wait]]:

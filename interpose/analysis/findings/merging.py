@@ -34,7 +34,8 @@ def _add(into: Calls, row: Calls) -> None:
     into.calls += row.calls
     into.failed += row.failed
     into.unended += row.unended
-    into.unended_ns = row.unended_ns | into.unended_ns
+    into.unended_at = row.unended_at | into.unended_at
+    into.ended_ns = row.ended_ns | into.ended_ns
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes

@@ -282,6 +282,7 @@ class _Reading:
                 transaction = self._transaction(record)
             if intrinsic:
                 outer, around = around, self._put(record, intrinsic, transaction, around)
+                around.end_at(self._number, record.sums.last_ns)
                 is_inner = around is outer and not connects and is_connect(intrinsic)
                 if is_inner:
                     self._put_inner_connect(record, intrinsic, transaction)
@@ -302,7 +303,7 @@ class _Reading:
                 made = around[each.thread] = self._put(record, intrinsic, UNNAMED, outer)
                 if made is not outer:
                     made.unended += 1
-                    made.unended_ns[self._number, each.thread] = each.self_wall_ns
+                    made.unended_at[self._number, each.thread] = call.start_ns, each.self_wall_ns
 
     def _transaction(self, record: Record) -> Named:
         """What names the transactions `record`; UNNAMED if they have no name."""

@@ -38,6 +38,12 @@ _ROLLS_BACK = re.compile(
     r"\W*(rollback|abort)(?!(\s+(work|transaction))?\s+(to|prepared)\b)(?![\w-])", re.IGNORECASE
 )
 _COMMITS_AT_ITS_END = re.compile(r";\s*commit(\s+(work|transaction))?[\s;]*$", re.IGNORECASE)
+# END is also the last word of a block of a procedural language, whose BEGIN is followed by the block's first statement.
+_IS_ONE = re.compile(
+    r"\W*(begin|start\s+transaction)(\s+(work|transaction|deferred|immediate|exclusive|read|isolation)\b[^;]*)?\s*;"
+    r".*;\s*end(\s+(work|transaction))?[\s;]*$",
+    re.IGNORECASE | re.DOTALL,
+)
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -384,11 +390,12 @@ class Details:
     def role_of(self, detail: int) -> int:
         """AFRESH if this is a statement that begins a transaction, ENDS if it commits one, DROPS if it rolls one back.
 
-        A script does both if it begins one first and commits last."""
+        A script that begins one first and commits last does both."""
         statement = self._process.string(detail) if detail else ""
+        commits_last = _COMMITS_AT_ITS_END.search(statement) or _IS_ONE.match(statement)
         if _BEGINS.match(statement):
-            return AFRESH | (ENDS if _COMMITS_AT_ITS_END.search(statement) else 0)
-        if _COMMITS.match(statement):
+            return AFRESH | (ENDS if commits_last else 0)
+        if commits_last or _COMMITS.match(statement):
             return ENDS
         return DROPS if _ROLLS_BACK.match(statement) else 0
 

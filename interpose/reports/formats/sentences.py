@@ -37,7 +37,7 @@ _ADVICE = {
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
     "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
-    "lock not released": "Hold the lock for a shorter time, and release it in each case: with lock.",
+    "lock not released": "See why it is not released. If it is a signal for other threads, use threading.Event.",
     "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
     "repeated work": "Cache the result.",
     "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
@@ -320,7 +320,9 @@ def _deadlock(words: Sentences, finding: Finding) -> str:
     waits = [f"{_waiting(words, row)} {_taken(words, row)}" for row in finding.rows[:_LINES]]
     more = len(finding.rows) - len(waits)
     waits += [f"{count(more, 'more thread')} in the same circle"] if more else []
-    return f"Deadlock: {', and '.join(waits)} ({words.of_time(finding.bound_ns)})."
+    may_end = any(row.verb.startswith("acquire") for row in finding.rows)  # which may have a timeout
+    what = "Deadlock, unless a wait has a timeout" if may_end else "Deadlock"
+    return f"{what}: {', and '.join(waits)} ({words.of_time(finding.bound_ns)})."
 
 
 def _unreleased(words: Sentences, finding: Finding) -> str:
@@ -328,8 +330,7 @@ def _unreleased(words: Sentences, finding: Finding) -> str:
     several = finding.units > 1
     waits = f"{finding.units:,} threads wait at {words.lines(finding)} for a lock" if several else _waiting(words, row)
     waits = waits[0].upper() + waits[1:]
-    still = " and still holds" if HELD.fullmatch(row.detail) else ""
-    return f"{waits} {_taken(words, row)}{still} ({words.of_time(finding.bound_ns)})."
+    return f"{waits} {_taken(words, row)} ({words.of_time(finding.bound_ns)})."
 
 
 def _waiting(words: Sentences, row: Calls) -> str:
@@ -355,7 +356,7 @@ def _waits_for_itself(rows: Iterable[Calls]) -> bool:
 
 def _waiting_thread(row: Calls) -> int:
     """The thread that has waited longest of those whose call is in progress; 0 for none."""
-    _, thread = max(row.unended_ns, key=lambda each: row.unended_ns[each], default=(0, 0))
+    _, thread = max(row.unended_at, key=lambda each: row.unended_at[each][1], default=(0, 0))
     return thread
 
 
