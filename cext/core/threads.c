@@ -224,11 +224,14 @@ static void end_other_thread(struct thread *thread)
 static void thread_exit(void *data)
 {
     struct thread *thread = data;
+    int cancels;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels); /* what is pending would be acted on here, though the thread has returned */
     current_thread = NULL;
     if (thread_records(thread))
         end_thread(thread);
     clock_end(&thread->clock);
     __atomic_store_n(&thread->ended, 1, __ATOMIC_RELEASE);
+    pthread_setcancelstate(cancels, &cancels);
 }
 
 static void put_spare(struct thread *thread)

@@ -86,8 +86,11 @@ static enum watched how_to_watch(const struct slot *slot)
 
 void slot_watch(struct slot *slot)
 {
-    uint8_t how = (uint8_t)how_to_watch(slot), before = slot_watched(slot);
-    if (before != WATCHED_unfit && before != how) /* a forked child writes, and copies, as little as can be */
+    uint8_t before = slot_watched(slot);
+    if (before == WATCHED_unfit)
+        return;
+    uint8_t how = (uint8_t)how_to_watch(slot);
+    if (before != how) /* a forked child writes, and copies, as little as can be */
         __atomic_compare_exchange_n(&slot->watched, &before, how, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 

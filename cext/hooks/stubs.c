@@ -116,7 +116,7 @@ struct slot *slot_take_further(PyObject *function)
 
 void slot_is_unfit(struct slot *slot)
 {
-    bool taken = side_begin(SIDE_SLOTS); /* nobody lowers its levels then */
+    bool taken = side_begin(SIDE_SLOTS); /* nobody lowers its levels, or acts on all slots, then */
     __atomic_store_n(&slot->watched, WATCHED_unfit, __ATOMIC_RELEASE);
     if (taken)
         side_end(SIDE_SLOTS);
@@ -162,11 +162,14 @@ bool slots_lower(uint32_t number, enum level level)
 
 void slots_each(void (*act)(struct slot *slot))
 {
+    bool taken = side_begin(SIDE_SLOTS);
     for (unsigned signature = 0; signature < SIGNATURE_COUNT; signature++)
         for (unsigned index = 0; index < __atomic_load_n(&ever_taken[signature], __ATOMIC_ACQUIRE); index++)
             act(&stub_pools[signature].slots[index]);
     for (struct slot *slot = NULL; (slot = further_slot_after(slot));)
         act(slot);
+    if (taken)
+        side_end(SIDE_SLOTS);
 }
 
 /* The linker gives the ends of the stubs' section. */

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tracing import events_of, until
@@ -209,6 +210,41 @@ def test_a_signal_to_the_process_group_comes_once(handling):
     said, _ = process.communicate()
 
     assert (process.returncode, said) == (0, "")
+
+
+def witness_of(process):
+    """The number of the other process of `interpose run` that is in its group."""
+    for number in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if Path(f"/proc/{number}/comm").read_text() == "group-witness\n":
+            return int(number)
+    raise LookupError
+
+
+def test_the_witness_of_signals_to_the_group_may_be_killed(handling):
+    process = handling()
+    os.kill(witness_of(process), signal.SIGKILL)
+
+    for _ in range(5):
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == f"got {int(signal.SIGTERM)}\n"
+    said, _ = process.communicate()
+
+    assert (process.returncode, said) == (0, "")
+
+
+def test_the_witness_ends_with_us(handling):
+    process = handling()
+    witness = witness_of(process)
+    process.kill()
+    process.wait()
+
+    def is_gone():
+        try:
+            return Path(f"/proc/{witness}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except FileNotFoundError:
+            return True
+
+    until(is_gone)
 
 
 def test_a_signal_that_the_program_handles_does_not_end_us(handling):

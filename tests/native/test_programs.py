@@ -291,6 +291,41 @@ def built(tmp_path, source, *options):
     return tmp_path / "program"
 
 
+def test_a_thread_that_has_returned_is_not_cancelled_any_more(interpose, compiler, tmp_path):
+    source = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile int may_go;
+static void *returns(void *given)
+{
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    while (!may_go)
+        usleep(1000);
+    free(malloc(100));
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    return given;
+}
+int main(void)
+{
+    pthread_t thread;
+    void *result;
+    pthread_create(&thread, NULL, returns, &thread);
+    usleep(20000);
+    pthread_cancel(thread);
+    may_go = 1;
+    pthread_join(thread, &result);
+    puts(result == &thread ? "returned" : "cancelled");
+}
+"""
+    program = built(tmp_path, source)
+    plain = subprocess.run([program], capture_output=True, text=True)
+    done = interpose("run", str(program))
+
+    assert plain.stdout == done.stdout == "returned\n"
+
+
 def test_a_python_that_does_not_find_its_environment_by_its_name_is_followed(ran, compiler, tmp_path):
     source = """
 #include <spawn.h>

@@ -25,6 +25,7 @@ THREADS = """
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int work, is_over;
+static const struct timespec late = {.tv_sec = 1L << 40};
 static void *run(void *nothing) { %s }
 int main(void)
 {
@@ -45,6 +46,7 @@ for (int each = 0; each < 20; each++) {
 }
 return NULL;
 """
+HOLDS_A_TIMED_LOCK = HOLDS_A_LOCK.replace("mutex_lock(&lock", "mutex_clocklock(&lock, CLOCK_MONOTONIC, &late")
 WORKS = """
 for (;;) {
     pthread_mutex_lock(&lock);
@@ -91,7 +93,8 @@ int main(void)
 }
 """
 HEAD = "#define _GNU_SOURCE\n" + "".join(
-    f"#include <{name}>\n" for name in ("arpa/inet.h", "fcntl.h", "pthread.h", "sys/socket.h", "sys/wait.h", "unistd.h")
+    f"#include <{name}.h>\n"
+    for name in ("arpa/inet", "fcntl", "pthread", "sys/msg", "sys/socket", "sys/wait", "unistd")
 )
 
 
@@ -109,6 +112,25 @@ def screen(interpose, tmp_path, compiler):
     return of
 
 
+MESSAGES = """
+static int queue;
+static void *sends(void *message)
+{
+    usleep(200000);
+    msgsnd(queue, message, 1, 0);
+    return NULL;
+}
+int main(void)
+{
+    struct { long type; char text[8]; } message = {.type = 1}, sent = {.type = 1};
+    pthread_t thread;
+    queue = msgget(IPC_PRIVATE, 0600);
+    pthread_create(&thread, NULL, sends, &sent);
+    msgrcv(queue, &message, 8, 0, 0);
+    pthread_join(thread, NULL);
+    msgctl(queue, IPC_RMID, NULL);
+}
+"""
 FUNCTIONS = "See in which functions: record with --native-stack functions."
 
 
@@ -119,8 +141,9 @@ FUNCTIONS = "See in which functions: record with --native-stack functions."
         (WRITES, "Slowest: 300 calls of libc.write from slow, "),
         (THREADS % ("usleep(150000); return NULL;", ""), "Slowest: 4 calls of libc.usleep from slow, "),
         (THREADS % (HOLDS_A_LOCK, ""), "Slowest: 4 threads waited "),
+        (THREADS % (HOLDS_A_TIMED_LOCK, ""), "Slowest: 4 threads waited "),
     ],
-    ids=["sleeps", "writes", "sleeping threads", "lock"],
+    ids=["sleeps", "writes", "sleeping threads", "lock", "lock with a timeout"],
 )
 def test_what_a_program_without_lines_waits_for_is_named_with_it(screen, source, told):
     words = screen(source)
@@ -128,6 +151,13 @@ def test_what_a_program_without_lines_waits_for_is_named_with_it(screen, source,
     assert told in words
     assert FUNCTIONS in words
     assert "pthread_join" not in words
+
+
+def test_a_wait_for_a_message_is_none_for_a_child_process(screen):
+    words = screen(MESSAGES)
+
+    assert "child process" not in words
+    assert " process 1 " in words or " process 2 " in words  # its row: msgrcv and, maybe, msgsnd
 
 
 def test_waits_for_locks_are_told_with_the_program_or_the_function(screen):

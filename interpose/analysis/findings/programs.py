@@ -11,7 +11,13 @@ from interpose.kinds import NATIVE
 
 # Only these wait for what another thread has. Threads wait for conditions and semaphores to be told something, such as
 # that there is work, and for the end of other threads.
-_LOCKS = frozenset(("mutex_lock", "mutex_timedlock", "rwlock_rdlock", "rwlock_wrlock"))
+_LOCKS = frozenset(
+    (
+        *("pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "mtx_lock", "mtx_timedlock"),
+        *("pthread_rwlock_rdlock", "pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock"),
+        *("pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock"),
+    )
+)
 # These wait for whatever comes first: a client, an answer, a user, a timer.
 _SELECTORS = frozenset(("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait"))
 _ACCEPTING = frozenset(("accept", "accept4", "SSL_accept"))
@@ -26,7 +32,12 @@ _RECEIVING = frozenset(
 
 def is_lock(each: Calls) -> bool:
     """Whether native calls wait for a lock that another thread holds."""
-    return each.intrinsic.removeprefix(f"{NATIVE}pthread_") in _LOCKS
+    return each.intrinsic.removeprefix(NATIVE) in _LOCKS
+
+
+def is_message(each: Calls) -> bool:
+    """Whether native calls wait for a message queue: for whoever uses it, which need not be a child."""
+    return each.intrinsic.removeprefix(NATIVE).startswith(("msgrcv", "msgsnd", "mq_"))
 
 
 def has_program_only(each: Calls) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
-from interpose.analysis.findings.programs import Programs, has_program_only, is_lock
+from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
@@ -122,7 +122,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     children = [each for each in children_of(experiment) if each.wall_ns]
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
-    calls = [each for each in survey.of_kind("process") if each.intrinsic not in SIGNALS]
+    calls = [each for each in survey.of_kind("process") if each.intrinsic not in SIGNALS and not is_message(each)]
     for site, rows in grouped(calls, lambda each: each.site):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living

@@ -82,7 +82,7 @@ def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> b
     """Whether the child got the signal itself: from the terminal, or with our process group."""
     if came.si_code == SI_KERNEL:
         return True
-    return witness.saw(came.si_signo) and os.getpgid(child) == os.getpgrp()
+    return witness.saw(came) and os.getpgid(child) == os.getpgrp()
 
 
 def _ended(process: subprocess.Popen[bytes]) -> Ended | None:

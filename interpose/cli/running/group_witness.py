@@ -6,16 +6,17 @@ signals to all that is called `interpose` are for us alone.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import struct
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 
 LATER_S = 0.001  # what goes to several processes goes to one after the other
-RECENT_NS = 100_000_000  # what it noted before that was for itself alone, or for it and the child
-_NOTE = struct.Struct("=Iq")  # the number of a signal, and the monotonic time at which it came
+RECENT_NS = 100_000_000  # what it noted before that was for itself
+_NOTE = struct.Struct("=IIq")  # the number of a signal, the process that sent it, and the monotonic time
 _NAME = b"group-witness"
 _ARG_START, _ARG_END = 45, 46  # where they are in /proc/PID/stat behind the name of the program
 
@@ -27,7 +28,7 @@ class GroupWitness:
         alive, self._alive = os.pipe()
         self._notes, note = os.pipe()
         os.set_blocking(self._notes, False)
-        self._noted: dict[int, list[int]] = defaultdict(list)
+        self._noted: list[tuple[int, int, int]] = []
         self._expected: Counter[int] = Counter()  # notes to come of signals that were seen pending
         self._pid = self._start(alive, note, frozenset(signals))
         os.close(alive)
@@ -47,22 +48,23 @@ class GroupWitness:
                 os._exit(0)
         return pid
 
-    def saw(self, number: int) -> bool:
+    def saw(self, came: signal.struct_siginfo) -> bool:
         """Whether the group got this signal, which we have just got."""
-        if self._has_got(number):
+        if self._has_got(came):
             return True
         time.sleep(LATER_S)
-        return self._has_got(number)
+        return self._has_got(came)
 
-    def _has_got(self, number: int) -> bool:
+    def _has_got(self, came: signal.struct_siginfo) -> bool:
         self._read_notes()
         oldest_ns = time.monotonic_ns() - RECENT_NS
-        recent = [when_ns for when_ns in self._noted.pop(number, []) if when_ns >= oldest_ns]
-        if recent:
-            self._noted[number] = recent[1:]
-            return True
-        is_pending = self._is_pending(number)
-        self._expected[number] += is_pending
+        self._noted = [each for each in self._noted if each[2] >= oldest_ns]
+        for each in self._noted:
+            if each[:2] == (came.si_signo, came.si_pid):
+                self._noted.remove(each)
+                return True
+        is_pending = self._is_pending(came.si_signo)
+        self._expected[came.si_signo] += is_pending
         return is_pending
 
     def _read_notes(self) -> None:
@@ -70,11 +72,11 @@ class GroupWitness:
             notes = os.read(self._notes, 4096 * _NOTE.size)
         except BlockingIOError:
             return
-        for number, when_ns in _NOTE.iter_unpack(notes):
-            if self._expected[number]:
-                self._expected[number] -= 1
+        for each in _NOTE.iter_unpack(notes):
+            if self._expected[each[0]]:
+                self._expected[each[0]] -= 1
             else:
-                self._noted[number].append(when_ns)
+                self._noted.append(each)
 
     def _is_pending(self, number: int) -> bool:
         """Whether it has the signal still before it. What is pending for one that was killed stays so."""
@@ -95,20 +97,26 @@ class GroupWitness:
 
 
 def _witness(alive: int, note: int, signals: frozenset[signal.Signals]) -> None:
-    """Note the signals that come, until who wants to know is gone."""
+    """Note the signals that come, until who wants to know is gone: then `alive` is closed, and SIGIO comes."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     os.set_blocking(note, False)
-
-    def note_down(number: int, _frame: object) -> None:
-        try:
-            os.write(note, _NOTE.pack(number, time.monotonic_ns()))
-        except OSError:
-            pass  # nobody reads, and there is no room
-
-    for number in signals:
-        signal.signal(number, note_down)
+    fcntl.fcntl(alive, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(alive, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
     _take_name()
-    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - signals)
-    os.read(alive, 1)
+    while not _is_closed(alive):
+        came = signal.sigwaitinfo({*signals, signal.SIGIO})
+        if came.si_signo in signals:
+            try:
+                os.write(note, _NOTE.pack(came.si_signo, came.si_pid, time.monotonic_ns()))
+            except OSError:
+                pass  # nobody reads, and there is no room
+
+
+def _is_closed(pipe: int) -> bool:
+    try:
+        return not os.read(pipe, 1)
+    except BlockingIOError:
+        return False
 
 
 def _take_name() -> None:

@@ -62,10 +62,15 @@ def _waits(times: Times) -> str:
         of_kinds[kind] += wait_ns
     for kind, wait_ns in of_kinds.most_common(1):
         if wait_ns >= max(MOST * times.matters_ns, BY_CHANCE_NS):
-            longest = max((each for each in times.waits_ns if each[0] == kind), key=times.waits_ns.__getitem__)
+            longest = max((each for each in times.waits_ns if each[0] == kind), key=lambda each: _rank(times, each))
             took = f"{duration(wait_ns)} of {duration(times.matters_ns)}"
             return f"calls of kind {kind} waited for {took}, mostly {longest[1]}"
     return ""
+
+
+def _rank(times: Times, each: tuple[str, str]) -> tuple[bool, int]:
+    """By how long they waited, after all that do not wait for the end of a thread, which waits itself."""
+    return "join" not in each[1], times.waits_ns[each]
 
 
 def _idle(times: Times) -> str:
