@@ -37,7 +37,7 @@ def deadlocks(survey: Survey) -> Iterator[Finding]:
 
 
 def unreleased(survey: Survey) -> Iterator[Finding]:
-    """Threads that wait for locks that were taken at one line, and which nobody else has got since."""
+    """Threads that wait for locks taken at one line, if no other thread has got such a lock since the wait began."""
     taken_ns = _taken_last(survey)
     waiting = [each for each in _waits(survey) if each.begin_ns >= taken_ns.get((each.thread[0], each.place), 0)]
     for (place, _), waits in grouped(waiting, lambda each: (each.place, not each.place and each.calls.site)):
@@ -65,8 +65,8 @@ def _in_progress_ns(waits: list[Wait]) -> int:
 
 
 def _waits(survey: Survey) -> Iterator[Wait]:
-    """The waits in progress. If nobody was seen to take the lock, only those in the program's own code are told: in a
-    library it is a signal."""
+    """The waits in progress. If the holder of the lock is unknown, only those in the program's own code: a library uses
+    such a lock as a signal."""
     for calls in survey.of_kind("sync"):
         held = HELD.fullmatch(calls.detail)
         place = held["place"] or "" if held else ""

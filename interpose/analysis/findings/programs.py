@@ -41,8 +41,8 @@ def is_message(each: Calls) -> bool:
 
 
 def has_program_only(each: Calls) -> bool:
-    """Whether nothing but the program or its library is known of where native calls were made. Where the functions that
-    led to them were recorded, one of these is the line of your own."""
+    """Whether only the program or library that made native calls is known, not the function. If the functions that led
+    to them were recorded, one of these functions is the application line."""
     return bool(each.site and each.site.is_native and not each.site.own)
 
 

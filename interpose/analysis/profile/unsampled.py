@@ -32,8 +32,8 @@ def unsampled(
 def _divided(
     left: Spent, pools: Mapping[Pool, Spent], samples: Mapping[Pool, Weights], share: Share, usual_ns: float
 ) -> Iterator[tuple[Pool, Spent]]:
-    """At most what was `left` of a thread, among its pools: each has as much as its samples do not explain. Calls and
-    pauses have the rest."""
+    """Divide at most what was `left` of a thread among its pools: each gets what its samples do not explain. The rest
+    belongs to calls and pauses."""
     cpu: dict[Pool, float] = {}
     waits: dict[Pool, float] = {}
     for pool, spent in pools.items():

@@ -1,7 +1,7 @@
-"""Whether a signal went to our whole process group, and so to the child as well: the kernel does not tell.
+"""Find out whether a signal went to our whole process group, and so to the child as well. The kernel does not say.
 
-So another process is in the group, which gets what the group gets, and notes it. It has a name of its own, because
-signals to all that is called `interpose` are for us alone.
+So another process of the group, the witness, notes each signal that the group gets. It has a name of its own, because
+signals to all processes called `interpose` are for us alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GroupWitness:
         os.close(note)
 
     def _start(self, alive: int, note: int, signals: frozenset[signal.Signals]) -> int:
-        """Its number; 0 if there can be no other process."""
+        """Start the witness. Returns its process ID; 0 if fork fails."""
         try:
             pid = os.fork()
         except OSError:
@@ -79,7 +79,7 @@ class GroupWitness:
                 self._noted.append(each)
 
     def _is_pending(self, number: int) -> bool:
-        """Whether it has the signal still before it. What is pending for one that was killed stays so."""
+        """Whether the signal is still pending for the witness; never if the witness was killed."""
         try:
             with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
                 told = dict(line.split(":\t", 1) for line in file if ":\t" in line)
