@@ -41,7 +41,7 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     case DETAIL_tls:
         return detail_of_descriptor(descriptor_of_tls(subject));
     case DETAIL_holder: /* with parallel threads, its new holder may not be known yet, only at the end */
-        return IS_FREE_THREADED ? 0 : holder_detail(subject);
+        return IS_FREE_THREADED ? 0 : holder_detail(subject, call->slot->lock == LOCK_plain && !is_free_plain(subject));
     case DETAIL_dsn:
         return dsn_detail(subject, call->names, call->arguments + call->count);
     case DETAIL_server:

@@ -102,9 +102,9 @@ static uint32_t detail_of_holder(const PyObject *lock, bool or_this)
     return detail_intern(text, (size_t)length);
 }
 
-uint32_t holder_detail(const PyObject *lock)
+uint32_t holder_detail(const PyObject *lock, bool may_be_own)
 {
-    return detail_of_holder(lock, own_code_calls());
+    return detail_of_holder(lock, may_be_own && own_code_calls());
 }
 
 uint32_t other_holder_detail(const PyObject *lock)

@@ -92,9 +92,10 @@ extern bool holders_unknown; /* locks were taken that nobody saw */
 /* Threads get new numbers: in a new recording, in a forked child. */
 void forget_holders(void);
 
-/* `held by thread 2 at /srv/app.py:41 hold`, as a number in strings; 0 if nobody was seen to take it. A library that
-   waits for a lock that its own thread took waits for a signal, as conditions do: that is 0 as well. */
-uint32_t holder_detail(const PyObject *lock);
+/* `held by thread 2 at /srv/app.py:41 hold`, as a number in strings; 0 if nobody was seen to take it. With `may_be_own`,
+   this thread may be the holder; but a library that waits for a lock that its own thread took waits for a signal, as
+   conditions do: that is 0 as well. */
+uint32_t holder_detail(const PyObject *lock, bool may_be_own);
 
 /* The same of other threads only, after the wait: the lock is now this thread's. */
 uint32_t other_holder_detail(const PyObject *lock);

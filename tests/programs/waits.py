@@ -17,8 +17,10 @@ for _ in range(5):
     lock.release()
 for _ in range(4):
     with lock:  #: 4 threading.Lock.__enter__
-        assert not lock.acquire(False)  #: 4 threading.Lock.acquire
-        assert not lock.acquire(timeout=0.001)  #: 4 threading.Lock.acquire
+        #: 4 threading.Lock.acquire detail=held by thread ... at /cwd/program.py:19 <module>
+        assert not lock.acquire(False)
+        #: 4 threading.Lock.acquire detail=held by thread ... at /cwd/program.py:19 <module>
+        assert not lock.acquire(timeout=0.001)
 with suppress(ValueError):
     lock.acquire(False, 1)  #: threading.Lock.acquire error=ValueError
 lock.acquire_lock()  #: threading.Lock.acquire_lock

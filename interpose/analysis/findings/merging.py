@@ -19,7 +19,8 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
     for row in rows:
         into = found.get(row.likeness)
         if into is None:
-            into = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns), seen_ns={})
+            into = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns))
+            into.seen_ns, into.ended_ns = {}, {}
             found[row.likeness] = into
         else:
             _add(into, row)
@@ -35,7 +36,6 @@ def _add(into: Calls, row: Calls) -> None:
     into.failed += row.failed
     into.unended += row.unended
     into.unended_at = row.unended_at | into.unended_at
-    into.ended_ns = row.ended_ns | into.ended_ns
     into.wall_ns += row.wall_ns
     into.cpu_ns += row.cpu_ns
     into.bytes += row.bytes
