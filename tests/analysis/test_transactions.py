@@ -252,7 +252,7 @@ def test_statements_that_commit_and_roll_back_end_transactions_as_the_methods_do
 
     assert [found[name].sums.calls for name in ("<lambda>", "pay", ".INIT")] == [30, 10, 1]
     assert found["<lambda>"].response_ns >= 30 * 5_000_000
-    assert found[".INIT"].response_ns < found["<lambda>"].response_ns / 2
+    assert "sleep" not in found[".INIT"].split
     assert made.thread_ns == analysis.total.wall_ns
     assert "sleep within a transaction" in [each.rule for each in findings(Analysis(done.experiment))]
 
