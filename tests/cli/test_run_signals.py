@@ -49,28 +49,31 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def steps(interpose, place, own_environment):
-    """Starts `interpose run` with options, and gives the process; its program waits for steps."""
+def begun(interpose, place, own_environment):
+    """Starts `interpose run` with options and a program in Python, and gives the process once that is ready."""
     started = []
 
-    def start(*options):
+    def begin(source, *options, **more):
         process = subprocess.Popen(
-            [sys.executable, "-m", "interpose", "run", *options, "--", sys.executable, "-c", STEPS],
-            cwd=place,
-            env=own_environment,
+            [sys.executable, "-m", "interpose", "run", *options, "--", sys.executable, "-c", source],
+            **{"cwd": place, "env": own_environment, "text": True, **more},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
         )
         started.append(process)
         assert process.stdout.readline() == "ready\n"
         return process
 
-    yield start
+    yield begin
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def steps(begun):
+    """The same with a program that waits for steps."""
+    return lambda *options: begun(STEPS, *options, stderr=subprocess.PIPE)
 
 
 def step(process, path="/"):
@@ -174,28 +177,9 @@ def test_it_goes_on_after_it_was_stopped_for_a_while(steps):
 
 
 @pytest.fixture
-def handling(interpose, place, own_environment):
-    """Starts `interpose run`, as a process group of its own, with a program that handles signals."""
-    started = []
-
-    def start():
-        process = subprocess.Popen(
-            [sys.executable, "-m", "interpose", "run", "--", sys.executable, "-c", HANDLES],
-            cwd=place,
-            env=own_environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        started.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+def handling(begun):
+    """The same with a program that handles signals, as a process group of its own."""
+    return lambda: begun(HANDLES, start_new_session=True)
 
 
 def test_a_signal_to_the_process_group_comes_once(handling):

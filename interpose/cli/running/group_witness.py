@@ -11,10 +11,10 @@ import os
 import signal
 import struct
 import time
-from collections import Counter
 from collections.abc import Iterable
 
 LATER_S = 0.001  # what goes to several processes goes to one after the other
+AT_MOST_S = 0.1
 RECENT_NS = 100_000_000  # what it noted before that was for itself
 _NOTE = struct.Struct("=IIq")  # the number of a signal, the process that sent it, and the monotonic time
 _NAME = b"group-witness"
@@ -29,7 +29,7 @@ class GroupWitness:
         self._notes, note = os.pipe()
         os.set_blocking(self._notes, False)
         self._noted: list[tuple[int, int, int]] = []
-        self._expected: Counter[int] = Counter()  # notes to come of signals that were seen pending
+        self._expected: set[int] = set()  # signals that were seen pending: one note of each is still to come
         self._pid = self._start(alive, note, frozenset(signals))
         os.close(alive)
         os.close(note)
@@ -50,10 +50,12 @@ class GroupWitness:
 
     def saw(self, came: signal.struct_siginfo) -> bool:
         """Whether the group got this signal, which we have just got."""
-        if self._has_got(came):
-            return True
-        time.sleep(LATER_S)
-        return self._has_got(came)
+        until = time.monotonic() + AT_MOST_S
+        while not self._has_got(came):
+            time.sleep(LATER_S)
+            if self._status()["State"][0] != "R" or time.monotonic() > until:  # else it may be about to note something
+                return self._has_got(came)
+        return True
 
     def _has_got(self, came: signal.struct_siginfo) -> bool:
         self._read_notes()
@@ -63,9 +65,10 @@ class GroupWitness:
             if each[:2] == (came.si_signo, came.si_pid):
                 self._noted.remove(each)
                 return True
-        is_pending = self._is_pending(came.si_signo)
-        self._expected[came.si_signo] += is_pending
-        return is_pending
+        if not self._is_pending(came.si_signo):
+            return False
+        self._expected.add(came.si_signo)  # what came again before it was noted is one with it
+        return True
 
     def _read_notes(self) -> None:
         try:
@@ -73,19 +76,23 @@ class GroupWitness:
         except BlockingIOError:
             return
         for each in _NOTE.iter_unpack(notes):
-            if self._expected[each[0]]:
-                self._expected[each[0]] -= 1
+            if each[0] in self._expected:
+                self._expected.remove(each[0])
             else:
                 self._noted.append(each)
 
     def _is_pending(self, number: int) -> bool:
         """Whether the signal is still pending for the witness; never if the witness was killed."""
+        told = self._status()
+        return told["State"][0] != "Z" and bool(int(told["ShdPnd"], 16) >> (number - 1) & 1)
+
+    def _status(self) -> dict[str, str]:
+        """What the kernel says of the witness, or that of one that is gone."""
         try:
             with open(f"/proc/{self._pid}/status", encoding="ascii", errors="replace") as file:
-                told = dict(line.split(":\t", 1) for line in file if ":\t" in line)
+                return dict(line.split(":\t", 1) for line in file if ":\t" in line)
         except OSError:
-            return False
-        return told["State"][0] != "Z" and bool(int(told["ShdPnd"], 16) >> (number - 1) & 1)
+            return {"State": "Z", "ShdPnd": "0"}
 
     def end(self) -> None:
         """End it."""
