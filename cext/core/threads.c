@@ -225,7 +225,7 @@ static void thread_exit(void *data)
 {
     struct thread *thread = data;
     int cancels;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels); /* what is pending would be acted on here, though the thread has returned */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels); /* the thread has returned, and keeps its result */
     current_thread = NULL;
     if (thread_records(thread))
         end_thread(thread);
