@@ -107,9 +107,11 @@ def _run(given: list[str]) -> int:
     _never_fail_to_print(sys.stdout)
     _never_fail_to_print(sys.stderr)
     _refuse_first_word(given)
-    wanted = (given[0],) if given and given[0] in COMMANDS else COMMANDS
+    wanted = (given[0],) if given[0] in COMMANDS else COMMANDS
+    if given[0].startswith("--v"):  # --version needs none
+        wanted = ()
     commands = {name: load(name) for name in wanted}
-    if rearranged := getattr(commands.get(given[0]) if given else None, "rearranged", None):
+    if rearranged := getattr(commands.get(given[0]), "rearranged", None):
         given = [given[0], *rearranged(given[1:])]
     arguments = make_parser(commands).parse_args(given)
     if arguments.command != "doctor":  # which tells

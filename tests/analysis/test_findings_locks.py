@@ -12,6 +12,8 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.sentences import Sentences, advice_for
 from tests.build import SECOND, START_NS, Build
 
+pytestmark = pytest.mark.any_python
+
 IN_PROGRESS = ("deadlock", "lock not released")
 STUCK = """
 import os, signal, threading, time

@@ -12,6 +12,8 @@ from tracing import Traced, environment, write_program
 
 from interpose.timing import clocks
 
+pytestmark = pytest.mark.any_python
+
 APART_NS = 1000
 SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

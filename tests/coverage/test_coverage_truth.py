@@ -232,7 +232,7 @@ def test_lines_of_a_program_are_covered_as_coverage_py_has_it(traced, tmp_path, 
 @pytest.mark.parametrize("module", MODULES)
 def test_lines_of_the_standard_library_are_covered_as_coverage_py_has_it(traced, tmp_path, module):
     pytest.importorskip(f"test.test_{module}")
-    variables = {"PYTHONHASHSEED": "0", "INTERPOSE_FOLLOW": "off", "COVERAGE_CORE": "ctrace"}
+    variables = {"PYTHONHASHSEED": "0", "INTERPOSE_FOLLOW": "off", "COVERAGE_CORE": "sysmon"}
 
     reference = traced(RUNS, module, "coverage.py", timeout_s=600, INTERPOSE="0", **variables)
     done = traced(RUNS, module, "not", timeout_s=600, INTERPOSE="coverage", INTERPOSE_COVERAGE=module, **variables)

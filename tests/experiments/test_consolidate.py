@@ -35,6 +35,7 @@ from interpose.analysis.transactions.tracking import (
     MARKED,
     NAMES,
     READS,
+    RELEASES,
     SPAN,
     Life,
     Tracker,
@@ -92,7 +93,7 @@ def same(results):
     return left == others and canonical(plain) == canonical(fast)
 
 
-OF_STATEMENTS = {2: AFRESH, 3: ENDS, 4: DROPS, 5: AFRESH | ENDS}
+OF_STATEMENTS = {1: RELEASES, 2: AFRESH, 3: ENDS, 4: DROPS, 5: AFRESH | ENDS}
 STATEMENTS = SimpleNamespace(role_of=lambda detail: OF_STATEMENTS.get(detail, 0))
 LIVES = {1: Life(0, 0, 5000, 900), 2: Life(100, 0, 0, 0)}
 few = st.integers(0, 3)

@@ -10,6 +10,8 @@ import pytest
 from contents import contents_of
 from tracing import environment, write_program
 
+pytestmark = pytest.mark.any_python
+
 FIRST, SECOND = "hunter{:03}q", "swordfish{:03}q"  # of each shape its own, so that what is found tells which it was
 
 # X and Y are the parts of a password. Each is given for a URL, a path, a host, a port and a database.

@@ -11,6 +11,8 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.profiled import innermost, profiled
 from tests.sampler.chance import samples_that_count
 
+pytestmark = pytest.mark.any_python
+
 # The program says what it takes in all, and what the same calls take without the work.
 PROGRAM = """
 import json, os, time

@@ -19,6 +19,8 @@ from interpose.view.drilling import Step
 from interpose.view.reading import Reading
 from tests.kernel_counters import EVENTS, is_counted
 
+pytestmark = pytest.mark.any_python
+
 PAGES = 30_000
 OFTEN = 10
 STARTUP = 5_000  # faults of the interpreter's start, at most

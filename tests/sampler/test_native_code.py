@@ -133,6 +133,7 @@ def test_a_file_that_was_replaced_names_no_functions(library, turns):
 
 
 @pytest.mark.long
+@pytest.mark.alone  # what computes is told where it takes most of the elapsed time
 def test_reports_name_the_object_and_the_function(library, turns, interpose):
     library()
     turns(0.02, 1.5)

@@ -9,6 +9,8 @@ from tests.kernel_counters import can_count
 from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import chosen, shares_of
 
+pytestmark = pytest.mark.any_python
+
 PERF_EVENTS = """
 def perf_events():
     files = f"/proc/{os.getppid()}/fd"  # of `interpose run`

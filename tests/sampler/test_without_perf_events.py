@@ -16,7 +16,7 @@ from tests.kernel_counters import WITHOUT_PERF_EVENTS
 from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import shares_of
 
-pytestmark = [pytest.mark.long, pytest.mark.alone]
+pytestmark = [pytest.mark.any_python, pytest.mark.long, pytest.mark.alone]
 
 COMPUTING = """
 total = 0

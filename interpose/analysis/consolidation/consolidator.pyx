@@ -42,7 +42,7 @@ cdef enum:
 
 cdef enum:
     READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
-    ASKS = 256, AFRESH = 512, DROPS = 1024
+    ASKS = 256, AFRESH = 512, DROPS = 1024, RELEASES = 2048
     DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # the tracker is asked at each such call
 
 cdef enum:
@@ -57,9 +57,9 @@ assert KEYS_AT_MOST == KEYS
 assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
 assert len(FIGURES) == FIGURE_COUNT and FIGURES.index("wall_least_ns") == WALL_LEAST
 assert histogram.FINE_BITS == FINE_BITS
-assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, DECIDES] == [
+assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, RELEASES, DECIDES] == [
     getattr(tracking, name)
-    for name in "READS KEYS SPAN MARKED BEGINS ENDS BUSY NAMES ASKS AFRESH DROPS DECIDES".split()
+    for name in "READS KEYS SPAN MARKED BEGINS ENDS BUSY NAMES ASKS AFRESH DROPS RELEASES DECIDES".split()
 ]
 
 cdef uint64_t most = MOST
@@ -492,6 +492,8 @@ cdef class CompiledConsolidator(Records):
         if role & ASKS and self.is_tracking and event[DETAIL]:
             with gil:
                 role |= self.role_of_statement(event[DETAIL])
+            if role & RELEASES:
+                role &= ~<uint64_t>(ENDS | RELEASES)
         if self.waiting:
             awaited = self.find_holder(AWAITED, thread, event[CALL])
         if awaited:

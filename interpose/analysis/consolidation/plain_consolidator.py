@@ -36,6 +36,7 @@ from interpose.analysis.transactions.tracking import (
     MARKED,
     NAMES,
     READS,
+    RELEASES,
     SPAN,
     Closing,
     Outermost,
@@ -226,6 +227,7 @@ class PlainConsolidator:
         role = self._roles.get(intrinsic, 0)
         if role & ASKS and self._tracker:
             role |= self._tracker.role_of(detail)
+            role = role & ~(ENDS | RELEASES) if role & RELEASES else role
         told, name = _told(awaited, role, wall, cpu, stack, detail, intrinsic)
         is_span = bool(role & SPAN)
         think_wall, think_cpu = (min(told[1], wall), min(told[2], cpu)) if is_span else (0, 0)

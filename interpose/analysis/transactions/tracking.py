@@ -24,7 +24,7 @@ from interpose.experiments.model.stacks import Site
 from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.
-READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS = (1 << bit for bit in range(11))
+READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, RELEASES = (1 << bit for bit in range(12))
 MARK = "interpose.transaction"
 DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked at each such call
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
@@ -44,6 +44,7 @@ _IS_ONE = re.compile(
     r".*;\s*end(\s+(work|transaction))?[\s;]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_RELEASES = re.compile(r"\W*release\s+savepoint\b", re.IGNORECASE)
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -388,7 +389,8 @@ class Details:
         return self
 
     def role_of(self, detail: int) -> int:
-        """AFRESH if this is a statement that begins a transaction, ENDS if it commits one, DROPS if it rolls one back.
+        """AFRESH if this is a statement that begins a transaction, ENDS if it commits one, DROPS if it rolls one back,
+        RELEASES if it ends a part of one, which its intrinsic takes for the end.
 
         A script that begins one first and commits last does both."""
         statement = self._process.string(detail) if detail else ""
@@ -397,7 +399,9 @@ class Details:
             return AFRESH | (ENDS if commits_last else 0)
         if commits_last or _COMMITS.match(statement):
             return ENDS
-        return DROPS if _ROLLS_BACK.match(statement) else 0
+        if _ROLLS_BACK.match(statement):
+            return DROPS
+        return RELEASES if _RELEASES.match(statement) else 0
 
 
 def roles_of(process: Process) -> dict[int, int]:

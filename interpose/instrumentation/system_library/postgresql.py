@@ -12,6 +12,9 @@ KEPT = {"detail": "postgresql_statement", "argument": None, "attribute": "_query
 COPIED = {"detail": "postgresql_statement", "argument": None, "attribute": "cursor._query.query"}
 DSN = {"detail": "dsn"}
 COMMIT = {"transaction": "ends"}
+# A block ends a transaction only if it began one.
+BLOCK_ENDS = {**COMMIT, "detail": "outermost", "argument": None, "attribute": "_outer_transaction"}
+AWAITED_BLOCK_ENDS = {**COMMIT, "detail": "nested", "argument": None, "attribute": "_nested"}
 
 
 def psycopg(name, module):
@@ -40,7 +43,7 @@ def psycopg(name, module):
         *alike(*held, "fetchmany fetchall", "db", **ROWS),
         *alike(*held, "scroll close", "db"),
         *alike(*block, enter, "db"),
-        *alike(*block, leave, "db", **COMMIT),
+        *alike(*block, leave, "db", **BLOCK_ENDS),
         *alike(*pipeline, f"sync {leave}", "db"),
         *alike(*copy, "read", "db", bytes="result"),
         *alike(*copy, "write", "db", bytes="argument"),
@@ -83,7 +86,7 @@ ASYNCPG = [
     *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
-    *alike(*BLOCK, "commit __aexit__", "db", **COMMIT),
+    *alike(*BLOCK, "commit __aexit__", "db", **AWAITED_BLOCK_ENDS),
     *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
     *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
     *alike(*PREPARED, "fetchval executemany", "db", **KEPT),
