@@ -58,8 +58,6 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return PyType_Check(subject) ? intern_literal(((PyTypeObject *)subject)->tp_name) : 0;
     case DETAIL_module:
         return module_detail(subject);
-    case DETAIL_nested:
-        return subject == Py_True ? intern_literal("RELEASE SAVEPOINT") : 0;
     case DETAIL_outermost:
         return subject == Py_False ? intern_literal("RELEASE SAVEPOINT") : 0;
     case DETAIL_topic:

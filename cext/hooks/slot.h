@@ -34,8 +34,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(served,     "the method and the route, or the path, of what a WSGI environment or an ASGI scope tells") \
     X(type,       "the name of a class") \
     X(module,     "the name of a module that is imported") \
-    X(nested,     "RELEASE SAVEPOINT if an attribute is true: a block of a transaction ends within another") \
-    X(outermost,  "the same if it is false") \
+    X(outermost,  "RELEASE SAVEPOINT if an attribute is false: a block that ends within another transaction") \
     X(topic,      "the topic of a message of Kafka, or the one that all of a list have") \
     X(name,       "what was said when it was marked")
 

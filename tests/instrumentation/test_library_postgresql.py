@@ -89,54 +89,33 @@ def test_statements_are_counted_as_the_server_logs_them(traced, driver):
 
 
 # Blocks within others, and within a transaction that the driver began by itself; the server's numbers of transactions.
-NESTED_BLOCKS = {
-    "psycopg": """
-        import psycopg
-        connection = psycopg.connect("postgresql://postgres:sesame@127.0.0.1:5432/test", autocommit=True)
-        numbers = set()
-        def work():
-            numbers.add(connection.execute("select pg_current_xact_id()::text").fetchone()[0])
-        def order():
+NESTED_BLOCKS = """
+import psycopg
+connection = psycopg.connect("postgresql://postgres:sesame@127.0.0.1:5432/test", autocommit=True)
+numbers = set()
+def work():
+    numbers.add(connection.execute("select pg_current_xact_id()::text").fetchone()[0])
+def order():
+    with connection.transaction():
+        work()
+        for _ in range(3):
             with connection.transaction():
                 work()
-                for _ in range(3):
-                    with connection.transaction():
-                        work()
-        for _ in range(5):
-            order()
-        connection.autocommit = False
-        work()
-        with connection.transaction():
-            work()
-        connection.commit()
-        print(len(numbers))
-    """,
-    "asyncpg": """
-        import asyncio, asyncpg
-        async def order(connection, numbers):
-            async with connection.transaction():
-                for _ in range(3):
-                    async with connection.transaction():
-                        numbers.add(await connection.fetchval("select pg_current_xact_id()::text"))
-                    block = connection.transaction()
-                    await block.start()
-                    await block.commit()
-        async def main():
-            connection = await asyncpg.connect("postgresql://postgres:sesame@127.0.0.1:5432/test")
-            numbers = set()
-            for _ in range(5):
-                await order(connection, numbers)
-            print(len(numbers))
-        asyncio.run(main())
-    """,
-}
+for _ in range(5):
+    order()
+connection.autocommit = False
+work()
+with connection.transaction():
+    work()
+connection.commit()
+print(len(numbers))
+"""
 
 
 @pytest.mark.parametrize("consolidates", ["0", "1"])
-@pytest.mark.parametrize("driver", NESTED_BLOCKS)
-def test_blocks_within_others_end_no_transaction(traced, driver, consolidates):
-    pytest.importorskip(driver)
-    done = traced(NESTED_BLOCKS[driver], INTERPOSE_CONSOLIDATE=consolidates)
+def test_blocks_within_others_end_no_transaction(traced, consolidates):
+    pytest.importorskip("psycopg")
+    done = traced(NESTED_BLOCKS, INTERPOSE_CONSOLIDATE=consolidates)
     made = {row.name: row.sums.calls for row in transactions(Analysis(done.experiment)).rows}
     ended = sum(calls for name, calls in made.items() if not name.startswith("."))
 

@@ -80,7 +80,7 @@ def test_calls_are_as_many_as_strace_counts(tmp_path, name):
     subprocess.run([*KERNEL, "-d", tmp_path, *words], capture_output=True, env=environment(), cwd=directory)
 
     lines = [line.split(maxsplit=1)[1] for line in about.read_text().splitlines()]
-    begun = [line for line in lines if "= ? ERESTARTNOINTR" not in line]  # which a signal cut short, and which began anew
+    begun = [line for line in lines if "= ? ERESTARTNOINTR" not in line]  # those begin anew after a signal
     expected = Counter(found[1] for line in begun if (found := re.match(r"(\w+)\(", line)))
     expected["execve"] -= 1  # of strace itself: the program's own begins before it is one
     found = counts_of(Experiment(str(tmp_path / "ktest.1.er")))

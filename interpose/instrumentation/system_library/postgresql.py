@@ -14,7 +14,6 @@ DSN = {"detail": "dsn"}
 COMMIT = {"transaction": "ends"}
 # A block ends a transaction only if it began one.
 BLOCK_ENDS = {**COMMIT, "detail": "outermost", "argument": None, "attribute": "_outer_transaction"}
-AWAITED_BLOCK_ENDS = {**COMMIT, "detail": "nested", "argument": None, "attribute": "_nested"}
 
 
 def psycopg(name, module):
@@ -86,7 +85,7 @@ ASYNCPG = [
     *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
-    *alike(*BLOCK, "commit __aexit__", "db", **AWAITED_BLOCK_ENDS),
+    *alike(*BLOCK, "commit __aexit__", "db", **COMMIT),
     *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
     *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
     *alike(*PREPARED, "fetchval executemany", "db", **KEPT),
