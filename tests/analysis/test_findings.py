@@ -6,6 +6,7 @@ from shops import BY_NUMBER, MS, SHOP, Shop
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.findings.engine import findings, found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.sentences import Sentences, advice_for
 from interpose.reports.tables.findings import findings_table
@@ -392,6 +393,46 @@ def test_time_that_waited_for_work_does_not_matter(shop):
     shop.call("sqlite3.Connection.commit", "db", times=100)
 
     assert [rule for rule, *_ in shop.found()] == ["commits one by one"]
+
+
+UNPICKLING = """
+import json, multiprocessing, os, time
+def made(number):
+    begun = time.thread_time()
+    while time.thread_time() - begun < 0.05:
+        pass
+    return number, time.thread_time() - begun
+class Slow:
+    def __init__(self, number):
+        self.number = number
+    def __reduce__(self):
+        return made, (self.number,)
+def same(taken):
+    return taken
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(sum(seconds for _, seconds in pool.map(same, [Slow(number) for number in range(8)], chunksize=1)))
+"""
+
+
+def test_what_a_worker_computes_while_it_fetches_its_work_is_not_idle(traced):
+    done = traced(UNPICKLING)
+    computed_ns = float(done.stdout) * SECOND
+    survey = Survey(Analysis(done.experiment))
+    [found] = [each for each in found_in(survey) if each.rule == "computing while idle"]
+
+    assert found.intrinsic == "multiprocessing.SimpleQueue.get"
+    assert found.wall_ns == pytest.approx(computed_ns, rel=0.1)
+    assert survey.matters_ns >= found.wall_ns
+
+
+@pytest.mark.parametrize(
+    ("cpu_ns", "told"), [(MS // 2, []), (5 * MS, [("computing while idle", 100, 500 * MS, 500 * MS)])]
+)
+def test_short_turns_of_waits_for_work_are_no_computing(shop, cpu_ns, told):
+    shop.call("queue.Queue.get", "idle", times=100, each_ns=20 * MS, cpu_ns=cpu_ns)
+
+    assert shop.found() == told
 
 
 def test_what_one_rule_told_another_does_not_tell_again(shop):

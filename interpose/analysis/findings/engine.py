@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     waits.slow_calls,
     waits.unseen_waits,
     next_steps.computing,
+    next_steps.computing_while_idle,
     next_steps.calls_without_lines,
 )
 

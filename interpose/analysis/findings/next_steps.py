@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.findings.finding import Finding, Inner, found
-from interpose.analysis.findings.survey import Survey, total_of
+from interpose.analysis.findings.survey import Survey, grouped, total_of
+from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.profile.profiled import Function, function_of
 from interpose.analysis.recording.left_out import left_out
+from interpose.kinds import IDLE
 
 # A program that computes less than this share of the time has its problem elsewhere.
 COMPUTES_SHARE = 0.3
@@ -20,6 +22,8 @@ HOT_SHARE = 0.1
 INNER_SHARE = 0.25
 # Imports with this part of it are named instead of the functions that execute them.
 IMPORTS_SHARE = 0.5
+# A call that waits for work and uses less than this does nothing else.
+WORKS_NS = 1_000_000
 # Units of findings about a program. LINES: its lines were traced, which makes them slower. CALLS: some calls were not
 # recorded, and may have taken that time.
 LINES, CALLS = "line", "call"
@@ -66,6 +70,17 @@ def _mostly_in(survey: Survey, function: Function) -> Inner | None:
     below = survey.profiled.library_functions(function_of((function.site,)))
     share = below[0].code.cpu_ns / function.code.cpu_ns if below else 0
     return Inner(below[0].site, share) if share >= INNER_SHARE else None
+
+
+def computing_while_idle(survey: Survey) -> Iterator[Finding]:
+    """Calls from one line that waited for work, and also computed: as they unpickled what came, and imported for it."""
+    for (site, intrinsic), rows in grouped(survey.of_kind(IDLE), lambda each: (each.site, each.intrinsic)):
+        cpu_ns = min(sum(each.cpu_ns for each in rows), survey.matters_ns)
+        made, _ = total_of(rows)
+        if cpu_ns >= made * WORKS_NS:
+            yield found(
+                "computing while idle", (), time_ns=cpu_ns, intrinsic=intrinsic, site=site, made=made, floor=LARGE
+            )
 
 
 def calls_without_lines(survey: Survey) -> Iterator[Finding]:

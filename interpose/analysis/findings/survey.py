@@ -140,8 +140,8 @@ class Survey:
 
     @cached_property
     def idle_ns(self) -> int:
-        """Thread time in which the program waited for work."""
-        return sum(each.wall_ns for each in self._found.values() if each.kind == IDLE)
+        """Thread time in which the program waited for work, without what these calls computed."""
+        return sum(max(each.wall_ns - each.cpu_ns, 0) for each in self._found.values() if each.kind == IDLE)
 
     @cached_property
     def matters_ns(self) -> int:
