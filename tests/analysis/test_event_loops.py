@@ -210,6 +210,69 @@ def test_what_the_loop_waited_for_in_no_recorded_await_is_told_as_that(loop):
     assert loop.told() == [("waits of event loop", 0, 300, 0)]
 
 
+def napping(loop, *, intrinsic="wsgi.request", line=70):
+    """A task awaits a timer for 300 ms, within a call of that intrinsic."""
+    since_ns = loop.now[1]
+    loop.wait(100 * MS, kind="net")
+    loop.wait(200 * MS, kind="net")
+    loop.awaiting(since_ns, task=HANDLER, line=line)
+    loop.rows[-1]["parent"] = 5000
+    loop.awaiting(since_ns, task=HANDLER, name=intrinsic, kind="logic")
+    loop.rows[-1]["call"] = 5000
+
+
+def test_what_the_loop_waited_for_while_a_request_awaited_a_timer_is_explained(loop):
+    napping(loop)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.first.intrinsic, finding.first.site.line) == ("slow awaits", "asyncio.sleep", 70)
+    assert (finding.bound_ns, finding.each_ns) == (300 * MS, 300 * MS)
+
+
+def test_a_timer_of_a_task_that_serves_nobody_explains_no_wait(loop):
+    napping(loop, intrinsic="app.turn")
+
+    assert loop.told() == [("waits of event loop", 0, 300, 0)]
+
+
+def test_of_a_timer_the_time_counts_in_which_the_loop_waited(loop):
+    since_ns = loop.now[1]
+    loop.run("os.stat", "file", 300 * MS)
+    loop.awaiting(since_ns, task=HANDLER)
+    loop.rows[-1]["parent"] = 5000
+    loop.awaiting(since_ns, task=HANDLER, name="wsgi.request", kind="logic")
+    loop.rows[-1]["call"] = 5000
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+NAPS = """
+import asyncio, socket
+from interpose import transaction
+async def serve(reader, writer):
+    for _ in range(4):
+        await reader.readexactly(1)
+        with transaction("nap"):
+            await asyncio.sleep(0.1)
+        writer.write(b"x")
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1")
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    for _ in range(4):
+        writer.write(b"x")
+        await reader.readexactly(1)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_loop_that_waits_for_the_timer_of_a_request_waits_for_nothing_unknown(traced, consolidates):
+    done = traced(NAPS, INTERPOSE_CONSOLIDATE=consolidates)
+
+    assert "waits of event loop" not in [each.rule for each in found_in(Survey(Analysis(done.experiment)))]
+
+
 def test_a_loop_is_said_to_be_blocked_for_as_long_as_the_program_measured(traced):
     done = traced(BLOCKING)
     took = json.loads(done.stdout)

@@ -62,12 +62,14 @@ def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 
 def slow_awaits(survey: Survey) -> Iterator[Finding]:
-    """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await."""
-    for _, alike in grouped(survey.awaited, lambda each: (each.site, each.intrinsic)):
+    """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await. Timers
+    count for as long as the loop waited, too."""
+    for _, alike in grouped([*survey.awaited, *survey.slept], lambda each: (each.site, each.intrinsic)):
         rows, wall_ns, facts = _evidence(survey, alike)
         yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE)
-    known_ns = covered_ns(span for each in survey.awaited for span in each.spans)
+    known_ns = covered_ns(span for each in (*survey.awaited, *survey.slept) for span in each.meanwhile or each.spans)
     _, waited_ns = total_of(survey.waits_of_loops)
+    known_ns += survey.awaited_at_most_ns
     if waited_ns > known_ns:
         yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns, floor=LARGE)
 
@@ -81,7 +83,8 @@ def _is_request(each: Awaited) -> bool:
 
 def _evidence(survey: Survey, alike: list[Awaited]) -> tuple[list[Calls], int, dict[str, int]]:
     """The calls that were awaited, for how long (no longer than what matters), and what more a finding has."""
-    wall_ns = min(covered_ns(span for each in alike for span in each.spans), survey.matters_ns)
+    spans = (span for each in alike for span in each.meanwhile or each.spans)
+    wall_ns = min(covered_ns(spans), survey.matters_ns)
     rows = _rows_of(survey, ((each.intrinsic, each.site) for each in alike))
     details = {each.detail for each in alike}
     if details != {""}:

@@ -14,10 +14,10 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
-from interpose.analysis.time.awaited import Awaited, awaited
+from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
-from interpose.analysis.time.turns import SELECTORS, waits_of_loops
+from interpose.analysis.time.turns import SELECTORS, has_events, waits_of_loops
 from interpose.analysis.transactions.estimate import (
     KEPT,
     WITHIN,
@@ -186,6 +186,17 @@ class Survey:
     def awaited(self) -> list[Awaited]:
         """What tasks of event loops awaited of databases and the network; nothing of a part."""
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in awaited(*each)]
+
+    @cached_property
+    def slept(self) -> list[Awaited]:
+        """The timers that transactions awaited while their loops waited; nothing of a part."""
+        return [] if self.analysis.is_part else [one for each in self.per_process() for one in slept(*each)]
+
+    @cached_property
+    def awaited_at_most_ns(self) -> int:
+        """How long tasks awaited at most what is in neither: of a part, and of processes whose events were not kept."""
+        without = [each for each in self.per_process() if self.analysis.is_part or not has_events(each[0])]
+        return sum(awaited_at_most_ns(*each) for each in without)
 
     @cached_property
     def waits_of_loops(self) -> list[Calls]:

@@ -3,9 +3,9 @@
 Each moment of a thread belongs to exactly one transaction, including those with a dot before their name: think times
 and `thread_ns` add up to the thread time without pauses. A response time can be longer. While a transaction awaits
 something it is suspended, and its thread runs others; and what it awaits at the same time overlaps. What other threads
-do for it is part of its split, of its CPU time and of `thread_ns`, but not of its response time. What other tasks of its
-thread do for it is part of these, instead of the waiting for them. `overlap_ns` is how much longer the split of a row
-is than its threads' time for it, whatever the reason.
+do for it is part of its split, of its CPU time and of `thread_ns`, but not of its response time. What it does in other
+tasks of its thread is part of these, and replaces the waiting for it. `overlap_ns` is how much longer the split of a
+row is than its threads' time for it, whatever the reason.
 """
 
 from __future__ import annotations

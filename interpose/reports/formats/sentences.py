@@ -124,6 +124,8 @@ def advice_for(finding: Finding) -> str:
         return _FAR_LONGER_WRITE_ADVICE if writes(finding.first) else _FAR_LONGER_ADVICE
     if finding.rule in _OF_PROGRAMS and finding.first and has_program_only(finding.first):
         return _FUNCTIONS_ADVICE
+    if finding.rule == "slow awaits" and finding.first and finding.first.kind == "sleep":
+        return _ADVICE_BY_KIND["sleep"]
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
