@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from shops import MS, Shop
+from shops import MS, SHOP, Shop
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time.turns import LONG_NS
-from tests.build import event
+from interpose.reports.formats.sentences import Sentences
+from tests.build import SECOND, START_NS, event
 
 pytestmark = pytest.mark.any_python
 
@@ -141,6 +142,75 @@ def test_code_between_two_calls_of_a_task_blocks_the_loop(loop):
 
     assert (finding.rule, finding.intrinsic, finding.site.line) == ("blocked event loop", "", 70)
     assert (finding.bound_ns, finding.about, finding.waiting) == (300 * MS, f"task {HANDLER}", 1)
+
+
+def served(loop, detail, around):
+    """A turn in which a task computes for 200 ms while it serves a request, between or before what `around` calls."""
+    since_ns = loop.now[1]
+    around()
+    loop.awaiting(since_ns, task=HANDLER, name="wsgi.request", kind="logic", detail=detail)
+    loop.wait()
+
+
+def test_code_of_a_request_that_blocks_is_told_once_and_by_its_name(loop):
+    def before():
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+
+    def after():
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+
+    served(loop, "GET /orders/1", before)
+    served(loop, "GET /orders/2", after)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.intrinsic, finding.site) == ("GET /orders/*", "", None)
+    assert (finding.units, finding.bound_ns, finding.waiting) == (2, 400 * MS, 1)
+    assert "Code of GET /orders/* blocked the event loop 2 times" in Sentences([finding], "", SECOND).of(finding)
+
+
+def test_code_of_a_request_after_a_call_at_an_own_line_is_told_with_that_line(loop):
+    def after():
+        loop.run("os.stat", "file", MS, task=HANDLER, line=70)
+        loop.compute(200 * MS)
+        loop.run("os.stat", "file", MS, task=HANDLER, line=72)
+
+    served(loop, "GET /orders/1", after)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.site.line) == ("GET /orders/*", 70)
+
+
+@pytest.mark.parametrize("is_sampled_twice", [False, True])
+def test_code_that_was_sampled_is_told_with_its_own_line_in_the_task(loop, is_sampled_twice):
+    loops = (("/home/u/shop/app.py", 99, "<module>"), ("/usr/lib/asyncio/runners.py", 5, "Runner.run"))
+    stack = loop.sampled_stack(*loops, (SHOP, 30, "total"), ("/usr/lib/json/encoder.py", 7, "encode"))
+    outside = loop.sampled_stack(*loops)
+
+    def compute():
+        begun_ns = loop.now[1]
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+        return begun_ns
+
+    def sampled():
+        begun_ns = compute()
+        for tenth in range(1, 10):
+            at_ns, used_ns = START_NS + begun_ns + tenth * 20 * MS, loop.used_ns - (10 - tenth) * 20 * MS
+            loop.thread_sample(at_ns, cpu_ns=used_ns, stack=outside if tenth == 1 else stack)
+
+    served(loop, "GET /orders/1", sampled)
+    served(loop, "GET /orders/2", sampled if is_sampled_twice else compute)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.site.file, finding.site.line) == ("GET /orders/*", SHOP, 30)
+    assert (finding.units, finding.bound_ns) == (2, 400 * MS)
+    assert " at orders.py:30 total blocked " in Sentences([finding], "", SECOND).of(finding)
 
 
 def test_code_that_did_not_have_the_processor_is_not_said_to_have_computed(loop):

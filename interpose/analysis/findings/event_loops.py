@@ -18,15 +18,16 @@ TIMES_IN_A_TASK = 5
 AWAITS_AT_LEAST = 20
 # A task that did other things for longer may have waited for its work, and not for these answers.
 AWAITS_SHARE = 0.5
-# The code of a task that blocks its loop comes before a call at a line, or after one.
-BEFORE, AFTER = "block before", "block"
+# The code of a task that blocks its loop comes before a call at a line, or after one; or it was sampled there, or all
+# that is known is the transaction.
+BEFORE, AFTER, AT, WITHIN = "block before", "block", "block at", "block within"
 # These make requests on the network; other awaits may wait for anything.
 REQUESTS = frozenset(("send", "request"))
 
 
 def blocked(survey: Survey) -> Iterator[Finding]:
     """Calls, or code, of one task that kept an event loop while other tasks waited."""
-    for (task, intrinsic, site, is_before), alike in grouped(survey.blocks, _cause):
+    for (about, intrinsic, site, unit), alike in grouped(survey.blocks, lambda block: _cause(survey, block)):
         wall_ns = sum(each.wall_ns for each in alike)
         rows = _rows_of(survey, (name for each in alike for name in each.calls))
         yield found(
@@ -35,8 +36,8 @@ def blocked(survey: Survey) -> Iterator[Finding]:
             wall_ns,
             time_ns=max(wall_ns - total_of(rows)[1], 0),
             units=len(alike),
-            unit=BEFORE if is_before else AFTER,
-            about=task,
+            unit=unit,
+            about=about,
             intrinsic=intrinsic,
             site=site,
             longest_ns=max(each.wall_ns for each in alike),
@@ -44,8 +45,13 @@ def blocked(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _cause(block: Block) -> tuple[str, str, Site | None, bool]:
-    return block.task, block.intrinsic, block.site, block.is_before
+def _cause(survey: Survey, block: Block) -> tuple[str, str, Site | None, str]:
+    """What blocked: the transaction or task, the call, its line or that of the code, and where the code is to it."""
+    if block.line:
+        return block.owner, "", block.line, AT
+    if block.transaction and not (block.site and block.site.own and block.site not in survey.lines_of_loops):
+        return block.owner, "", None, WITHIN  # a line of a library or of the loop tells less than the transaction
+    return block.owner, block.intrinsic, block.site, BEFORE if block.is_before else AFTER
 
 
 def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:

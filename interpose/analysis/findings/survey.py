@@ -12,6 +12,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.findings.blocking_code import with_lines
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
@@ -180,7 +181,24 @@ class Survey:
     @cached_property
     def blocks(self) -> list[Block]:
         """What blocked event loops while other tasks waited; nothing of a part."""
-        return [] if self.analysis.is_part else [one for each in self.per_process() for one in blocks_of(*each)]
+        if self.analysis.is_part:
+            return []
+        return [one for each in self.per_process() for one in self._with_lines(each[0], list(blocks_of(*each)))]
+
+    def _with_lines(self, process: Process, blocks: list[Block]) -> list[Block]:
+        if all(each.intrinsic for each in blocks):
+            return blocks
+        sampled = next((each.sampled for each in self.profiled.processes if each.process is process), None)
+        return with_lines(blocks, sampled) if sampled else blocks
+
+    @cached_property
+    def lines_of_loops(self) -> set[Site | None]:
+        """The lines at which loops run, or wait: those of all that is not in a task."""
+        return {
+            process.own_line(stack)
+            for process, kept in self.per_process()
+            for _, stack in waits_of_loops(process, kept)
+        }
 
     @cached_property
     def awaited(self) -> list[Awaited]:
@@ -201,11 +219,7 @@ class Survey:
     @cached_property
     def waits_of_loops(self) -> list[Calls]:
         """The waits of event loops in their selectors, where these were for more than timers and work."""
-        lines = {
-            process.own_line(stack)
-            for process, kept in self.per_process()
-            for _, stack in waits_of_loops(process, kept)
-        }
+        lines = self.lines_of_loops
         return [each for each in self.of_kind("net") if each.intrinsic in SELECTORS and each.site in lines]
 
     def per_process(self) -> Iterator[tuple[Process, Records]]:
