@@ -3,13 +3,14 @@
 import json
 
 import pytest
-from shops import MS, Shop
+from shops import MS, SHOP, Shop
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time.turns import LONG_NS
-from tests.build import event
+from interpose.reports.formats.sentences import Sentences
+from tests.build import SECOND, START_NS, event
 
 pytestmark = pytest.mark.any_python
 
@@ -143,6 +144,75 @@ def test_code_between_two_calls_of_a_task_blocks_the_loop(loop):
     assert (finding.bound_ns, finding.about, finding.waiting) == (300 * MS, f"task {HANDLER}", 1)
 
 
+def served(loop, detail, around):
+    """A turn in which a task computes for 200 ms while it serves a request, between or before what `around` calls."""
+    since_ns = loop.now[1]
+    around()
+    loop.awaiting(since_ns, task=HANDLER, name="wsgi.request", kind="logic", detail=detail)
+    loop.wait()
+
+
+def test_code_of_a_request_that_blocks_is_told_once_and_by_its_name(loop):
+    def before():
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+
+    def after():
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+
+    served(loop, "GET /orders/1", before)
+    served(loop, "GET /orders/2", after)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.intrinsic, finding.site) == ("GET /orders/*", "", None)
+    assert (finding.units, finding.bound_ns, finding.waiting) == (2, 400 * MS, 1)
+    assert "Code of GET /orders/* blocked the event loop 2 times" in Sentences([finding], "", SECOND).of(finding)
+
+
+def test_code_of_a_request_after_a_call_at_an_own_line_is_told_with_that_line(loop):
+    def after():
+        loop.run("os.stat", "file", MS, task=HANDLER, line=70)
+        loop.compute(200 * MS)
+        loop.run("os.stat", "file", MS, task=HANDLER, line=72)
+
+    served(loop, "GET /orders/1", after)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.site.line) == ("GET /orders/*", 70)
+
+
+@pytest.mark.parametrize("is_sampled_twice", [False, True])
+def test_code_that_was_sampled_is_told_with_its_own_line_in_the_task(loop, is_sampled_twice):
+    loops = (("/home/u/shop/app.py", 99, "<module>"), ("/usr/lib/asyncio/runners.py", 5, "Runner.run"))
+    stack = loop.sampled_stack(*loops, (SHOP, 30, "total"), ("/usr/lib/json/encoder.py", 7, "encode"))
+    outside = loop.sampled_stack(*loops)
+
+    def compute():
+        begun_ns = loop.now[1]
+        loop.compute(200 * MS)
+        loop.run("os.write", "file", MS, task=HANDLER, line="loop")
+        return begun_ns
+
+    def sampled():
+        begun_ns = compute()
+        for tenth in range(1, 10):
+            at_ns, used_ns = START_NS + begun_ns + tenth * 20 * MS, loop.used_ns - (10 - tenth) * 20 * MS
+            loop.thread_sample(at_ns, cpu_ns=used_ns, stack=outside if tenth == 1 else stack)
+
+    served(loop, "GET /orders/1", sampled)
+    served(loop, "GET /orders/2", sampled if is_sampled_twice else compute)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.about, finding.site.file, finding.site.line) == ("GET /orders/*", SHOP, 30)
+    assert (finding.units, finding.bound_ns) == (2, 400 * MS)
+    assert " at orders.py:30 total blocked " in Sentences([finding], "", SECOND).of(finding)
+
+
 def test_code_that_did_not_have_the_processor_is_not_said_to_have_computed(loop):
     def act():
         loop.run("os.stat", "file", MS, task=HANDLER)
@@ -208,6 +278,69 @@ def test_what_the_loop_waited_for_in_no_recorded_await_is_told_as_that(loop):
     loop.awaiting(0)
 
     assert loop.told() == [("waits of event loop", 0, 300, 0)]
+
+
+def napping(loop, *, intrinsic="wsgi.request", line=70):
+    """A task awaits a timer for 300 ms, within a call of that intrinsic."""
+    since_ns = loop.now[1]
+    loop.wait(100 * MS, kind="net")
+    loop.wait(200 * MS, kind="net")
+    loop.awaiting(since_ns, task=HANDLER, line=line)
+    loop.rows[-1]["parent"] = 5000
+    loop.awaiting(since_ns, task=HANDLER, name=intrinsic, kind="logic")
+    loop.rows[-1]["call"] = 5000
+
+
+def test_what_the_loop_waited_for_while_a_request_awaited_a_timer_is_explained(loop):
+    napping(loop)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.first.intrinsic, finding.first.site.line) == ("slow awaits", "asyncio.sleep", 70)
+    assert (finding.bound_ns, finding.each_ns) == (300 * MS, 300 * MS)
+
+
+def test_a_timer_of_a_task_that_serves_nobody_explains_no_wait(loop):
+    napping(loop, intrinsic="app.turn")
+
+    assert loop.told() == [("waits of event loop", 0, 300, 0)]
+
+
+def test_of_a_timer_the_time_counts_in_which_the_loop_waited(loop):
+    since_ns = loop.now[1]
+    loop.run("os.stat", "file", 300 * MS)
+    loop.awaiting(since_ns, task=HANDLER)
+    loop.rows[-1]["parent"] = 5000
+    loop.awaiting(since_ns, task=HANDLER, name="wsgi.request", kind="logic")
+    loop.rows[-1]["call"] = 5000
+
+    assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+NAPS = """
+import asyncio, socket
+from interpose import transaction
+async def serve(reader, writer):
+    for _ in range(4):
+        await reader.readexactly(1)
+        with transaction("nap"):
+            await asyncio.sleep(0.1)
+        writer.write(b"x")
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1")
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    for _ in range(4):
+        writer.write(b"x")
+        await reader.readexactly(1)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_loop_that_waits_for_the_timer_of_a_request_waits_for_nothing_unknown(traced, consolidates):
+    done = traced(NAPS, INTERPOSE_CONSOLIDATE=consolidates)
+
+    assert "waits of event loop" not in [each.rule for each in found_in(Survey(Analysis(done.experiment)))]
 
 
 def test_a_loop_is_said_to_be_blocked_for_as_long_as_the_program_measured(traced):

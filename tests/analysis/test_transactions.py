@@ -277,6 +277,37 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
     assert made.thread_ns == 10_000
 
 
+def test_a_request_that_is_served_in_a_task_of_its_own_has_what_that_does_and_not_the_waiting_for_it(shop):
+    nap = shop.build.intrinsic("asyncio.sleep", "sleep")
+    made = shop.made(
+        [
+            event(1010, 600, 5, intrinsic=nap, call=2, parent=1, task=1, inner_wall_ns=595),
+            event(1120, 300, intrinsic=shop.query, call=4, parent=3, task=2, inner_wall_ns=300),
+            event(1020, 500, 200, intrinsic=shop.serve, call=3, parent=1, task=2, inner_wall_ns=300),
+            event(1000, 900, 50, intrinsic=shop.serve, call=1, task=1, inner_wall_ns=855, inner_cpu_ns=5),
+        ]
+    )
+    (row,) = [row for row in made.rows if row.is_named]
+
+    assert (row.sums.calls, row.response_ns, row.cpu_ns) == (1, 900, 50 + 200)
+    assert split(made, row.name) == {"sleep": 600 - 500, "db": 300, "logic": 500}
+    assert row.split["logic"].cpu_ns == 45 + 200
+    assert (row.thread_ns, row.overlap_ns) == (250, 650)
+    assert sum(each.cpu_ns for each in made.rows) == 1000
+
+
+def test_a_request_that_is_served_within_the_task_of_another_call_is_counted_once(shop):
+    made = shop.made(
+        [
+            event(1020, 500, 200, intrinsic=shop.serve, call=3, parent=1, task=1, inner_wall_ns=300),
+            event(1000, 900, 250, intrinsic=shop.serve, call=1, task=1, inner_wall_ns=850, inner_cpu_ns=200),
+        ]
+    )
+    (row,) = [row for row in made.rows if row.is_named]
+
+    assert (row.response_ns, row.cpu_ns) == (900, 250)
+
+
 WORKER, MAIN = 1, 2
 
 

@@ -8,6 +8,7 @@ import pytest
 from tracing import Traced, environment
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
 from interpose.analysis.transactions.response_times import transactions
 
 READS_TWICE_NS = 50e6  # between a clock of ours and one of the program's, on a machine that does other things
@@ -317,6 +318,52 @@ def test_overlapping_requests_under_uvicorn_are_one_each(traced, protocol, appli
     assert max(each.start_ns for _, each in served.outermost) < min(
         each.start_ns + each.wall_ns for _, each in served.outermost
     )
+
+
+IN_A_TASK_OF_ITS_OWN = COMMON + """
+    import asyncio, fastapi, uvicorn
+    shop = fastapi.FastAPI()
+    def compute(times):
+        begun = time.thread_time_ns()
+        sum(number * number % 7 for number in range(times))
+        say(used=time.thread_time_ns() - begun)
+    @shop.get("/orders")
+    async def order():
+        compute(400_000)
+        await asyncio.sleep(0.03)
+        compute(400_000)
+    @shop.middleware("http")
+    async def passing(request, further):
+        return await further(request)
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(shop, port=port, loop="asyncio", log_level="critical", lifespan="off"))
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    connected(port).close()
+    for _ in range(3):
+        ask(connected(port), "/orders")
+    server.should_exit = True
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_request_behind_middleware_has_the_cpu_time_of_its_endpoint(traced, consolidates):
+    for package in ("fastapi", "uvicorn"):
+        pytest.importorskip(package)
+
+    done = traced(IN_A_TASK_OF_ITS_OWN, INTERPOSE_CONSOLIDATE=consolidates)
+    used_ns = [each["used"] for each in lines(done) if "used" in each]
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    (row,) = [each for each in made.rows if each.is_named]
+
+    assert (row.name, row.sums.calls, len(used_ns)) == ("GET /orders", 3, 6)
+    assert sum(used_ns) <= row.cpu_ns <= row.thread_ns
+    assert row.response_ns == sum(share.wall_ns for share in row.split.values())
+    assert row.split["sleep"].wall_ns >= 3 * 30_000_000
+    assert sum(each.sums.cpu_ns for each in made.rows) == profile(analysis, "kind").total.cpu_ns
 
 
 def in_order(served):

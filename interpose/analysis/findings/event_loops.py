@@ -18,15 +18,16 @@ TIMES_IN_A_TASK = 5
 AWAITS_AT_LEAST = 20
 # A task that did other things for longer may have waited for its work, and not for these answers.
 AWAITS_SHARE = 0.5
-# The code of a task that blocks its loop comes before a call at a line, or after one.
-BEFORE, AFTER = "block before", "block"
+# The code of a task that blocks its loop comes before a call at a line, or after one; or it was sampled there, or all
+# that is known is the transaction.
+BEFORE, AFTER, AT, WITHIN = "block before", "block", "block at", "block within"
 # These make requests on the network; other awaits may wait for anything.
 REQUESTS = frozenset(("send", "request"))
 
 
 def blocked(survey: Survey) -> Iterator[Finding]:
     """Calls, or code, of one task that kept an event loop while other tasks waited."""
-    for (task, intrinsic, site, is_before), alike in grouped(survey.blocks, _cause):
+    for (about, intrinsic, site, unit), alike in grouped(survey.blocks, lambda block: _cause(survey, block)):
         wall_ns = sum(each.wall_ns for each in alike)
         rows = _rows_of(survey, (name for each in alike for name in each.calls))
         yield found(
@@ -35,8 +36,8 @@ def blocked(survey: Survey) -> Iterator[Finding]:
             wall_ns,
             time_ns=max(wall_ns - total_of(rows)[1], 0),
             units=len(alike),
-            unit=BEFORE if is_before else AFTER,
-            about=task,
+            unit=unit,
+            about=about,
             intrinsic=intrinsic,
             site=site,
             longest_ns=max(each.wall_ns for each in alike),
@@ -44,8 +45,13 @@ def blocked(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def _cause(block: Block) -> tuple[str, str, Site | None, bool]:
-    return block.task, block.intrinsic, block.site, block.is_before
+def _cause(survey: Survey, block: Block) -> tuple[str, str, Site | None, str]:
+    """What blocked: the transaction or task, the call, its line or that of the code, and where the code is to it."""
+    if block.line:
+        return block.owner, "", block.line, AT
+    if block.transaction and not (block.site and block.site.own and block.site not in survey.lines_of_loops):
+        return block.owner, "", None, WITHIN  # a line of a library or of the loop tells less than the transaction
+    return block.owner, block.intrinsic, block.site, BEFORE if block.is_before else AFTER
 
 
 def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
@@ -62,12 +68,14 @@ def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 
 def slow_awaits(survey: Survey) -> Iterator[Finding]:
-    """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await."""
-    for _, alike in grouped(survey.awaited, lambda each: (each.site, each.intrinsic)):
+    """Calls awaited at one line for much of the time, and what loops waited for that is in no recorded await. Timers
+    count for as long as the loop waited, too."""
+    for _, alike in grouped([*survey.awaited, *survey.slept], lambda each: (each.site, each.intrinsic)):
         rows, wall_ns, facts = _evidence(survey, alike)
         yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE)
-    known_ns = covered_ns(span for each in survey.awaited for span in each.spans)
+    known_ns = covered_ns(span for each in (*survey.awaited, *survey.slept) for span in each.meanwhile or each.spans)
     _, waited_ns = total_of(survey.waits_of_loops)
+    known_ns += survey.awaited_at_most_ns
     if waited_ns > known_ns:
         yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns, floor=LARGE)
 
@@ -81,7 +89,8 @@ def _is_request(each: Awaited) -> bool:
 
 def _evidence(survey: Survey, alike: list[Awaited]) -> tuple[list[Calls], int, dict[str, int]]:
     """The calls that were awaited, for how long (no longer than what matters), and what more a finding has."""
-    wall_ns = min(covered_ns(span for each in alike for span in each.spans), survey.matters_ns)
+    spans = (span for each in alike for span in each.meanwhile or each.spans)
+    wall_ns = min(covered_ns(spans), survey.matters_ns)
     rows = _rows_of(survey, ((each.intrinsic, each.site) for each in alike))
     details = {each.detail for each in alike}
     if details != {""}:

@@ -12,12 +12,13 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.findings.blocking_code import with_lines
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
-from interpose.analysis.time.awaited import Awaited, awaited
+from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
-from interpose.analysis.time.turns import SELECTORS, waits_of_loops
+from interpose.analysis.time.turns import SELECTORS, has_events, waits_of_loops
 from interpose.analysis.transactions.estimate import (
     KEPT,
     WITHIN,
@@ -180,7 +181,24 @@ class Survey:
     @cached_property
     def blocks(self) -> list[Block]:
         """What blocked event loops while other tasks waited; nothing of a part."""
-        return [] if self.analysis.is_part else [one for each in self.per_process() for one in blocks_of(*each)]
+        if self.analysis.is_part:
+            return []
+        return [one for each in self.per_process() for one in self._with_lines(each[0], list(blocks_of(*each)))]
+
+    def _with_lines(self, process: Process, blocks: list[Block]) -> list[Block]:
+        if all(each.intrinsic for each in blocks):
+            return blocks
+        sampled = next((each.sampled for each in self.profiled.processes if each.process is process), None)
+        return with_lines(blocks, sampled) if sampled else blocks
+
+    @cached_property
+    def lines_of_loops(self) -> set[Site | None]:
+        """The lines at which loops run, or wait: those of all that is not in a task."""
+        return {
+            process.own_line(stack)
+            for process, kept in self.per_process()
+            for _, stack in waits_of_loops(process, kept)
+        }
 
     @cached_property
     def awaited(self) -> list[Awaited]:
@@ -188,13 +206,20 @@ class Survey:
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in awaited(*each)]
 
     @cached_property
+    def slept(self) -> list[Awaited]:
+        """The timers that transactions awaited while their loops waited; nothing of a part."""
+        return [] if self.analysis.is_part else [one for each in self.per_process() for one in slept(*each)]
+
+    @cached_property
+    def awaited_at_most_ns(self) -> int:
+        """How long tasks awaited at most what is in neither: of a part, and of processes whose events were not kept."""
+        without = [each for each in self.per_process() if self.analysis.is_part or not has_events(each[0])]
+        return sum(awaited_at_most_ns(*each) for each in without)
+
+    @cached_property
     def waits_of_loops(self) -> list[Calls]:
         """The waits of event loops in their selectors, where these were for more than timers and work."""
-        lines = {
-            process.own_line(stack)
-            for process, kept in self.per_process()
-            for _, stack in waits_of_loops(process, kept)
-        }
+        lines = self.lines_of_loops
         return [each for each in self.of_kind("net") if each.intrinsic in SELECTORS and each.site in lines]
 
     def per_process(self) -> Iterator[tuple[Process, Records]]:

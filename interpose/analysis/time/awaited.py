@@ -1,16 +1,20 @@
-"""Answers of databases and of the network that tasks awaited: how often, in how many tasks, and for how long."""
+"""What tasks awaited: answers of databases and of the network, and timers of requests; how often, in how many tasks,
+and for how long."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.records import Record, Records
-from interpose.analysis.time.turns import Call, calls_of, has_tasks
+from interpose.analysis.time.turns import Call, calls_of, has_tasks, waits_of_loops
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import IDLE
 
 KINDS = ("db", "net")
+TIMER = "sleep"
 Span = tuple[int, int]
 _PLACE = slice(Call._fields.index("intrinsic"), Call._fields.index("stack") + 1)
 
@@ -20,6 +24,7 @@ class Awaited:
     """Calls of one intrinsic that were awaited at one line; of a database also about one statement.
 
     `spans` are from when to when each was awaited, `tasks` the same of the first and the last call of a task together.
+    Of timers, `meanwhile` is when their loop waited as well.
     """
 
     kind: str
@@ -28,6 +33,7 @@ class Awaited:
     detail: str
     spans: list[Span] = field(default_factory=list)
     tasks: dict[tuple[int, int], Span] = field(default_factory=dict)
+    meanwhile: list[Span] = field(default_factory=list)
 
     @property
     def wall_ns(self) -> int:
@@ -75,6 +81,77 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
     return list(found.values())
 
 
+def slept(process: Process, records: Records) -> list[Awaited]:
+    """The timers that transactions of `process` awaited while its loops waited for more than work. A timer of a task
+    that serves nobody, such as a server's clock, explains no wait."""
+    names = ("intrinsic", "stack")
+    places = [records.by.index(name) for name in names]
+    timers = [each for each in records.calls() if process.intrinsic(each.key[places[0]]).kind == TIMER]
+    served = [each for each in timers if each.suspended_ns and _is_served(process, each, places[0])]
+    wanted = {tuple(each.key[place] for place in places) for each in served}
+    if not wanted or not has_tasks(process, records):
+        return []
+    waits = {each for each in waits_of_loops(process, records) if process.intrinsic(each[0]).kind != IDLE}
+    found: dict[int, dict[tuple[object, ...], Awaited]] = defaultdict(dict)
+    waited: dict[int, list[Span]] = defaultdict(list)
+    for call in calls_of(process, lambda values: values[_PLACE] in wanted or values[_PLACE] in waits):
+        if (call.intrinsic, call.stack) in waits:
+            waited[call.thread].append((call.start_ns, call.end_ns))
+        elif call.task:
+            _group(process, call, found[call.thread]).add(call)
+    for thread, of_thread in found.items():
+        for each in of_thread.values():
+            each.meanwhile = list(_meanwhile(each.spans, sorted(waited[thread])))
+    return [each for of_thread in found.values() for each in of_thread.values() if each.meanwhile]
+
+
+def awaited_at_most_ns(process: Process, records: Records) -> int:
+    """For how long tasks awaited answers and the timers of transactions, one added to the other though they may
+    overlap: all that is known without events."""
+    place = records.by.index("intrinsic")
+    suspended = [each for each in records.calls() if each.suspended_ns]
+    return sum(
+        each.suspended_ns
+        for each in suspended
+        if _is_outermost(process, each, place)
+        or (process.intrinsic(each.key[place]).kind == TIMER and _is_served(process, each, place))
+    )
+
+
+def _is_served(process: Process, record: Record, place: int) -> bool:
+    """Whether these calls are inside of one that is a transaction."""
+    around = record.outer_call
+    while around and process.intrinsic(around.key[place]).transaction != "is":
+        around = around.outer_call
+    return around is not None
+
+
+def _meanwhile(spans: Iterable[Span], waits: Sequence[Span]) -> Iterator[Span]:
+    """The parts of the waits, which follow each other, that are in one of the spans or in more."""
+    place = 0
+    for start_ns, end_ns in _joined(spans):
+        while place < len(waits) and waits[place][0] < end_ns:
+            if waits[place][1] > start_ns:
+                yield max(waits[place][0], start_ns), min(waits[place][1], end_ns)
+            if waits[place][1] > end_ns:
+                break
+            place += 1
+
+
+def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+    """Spans that follow each other and cover what these do."""
+    latest: Span | None = None
+    for start_ns, end_ns in sorted(spans):
+        if latest and start_ns <= latest[1]:
+            latest = latest[0], max(latest[1], end_ns)
+            continue
+        if latest:
+            yield latest
+        latest = start_ns, end_ns
+    if latest:
+        yield latest
+
+
 def _is_outermost(process: Process, record: Record, place: int) -> bool:
     around = record.outer_call
     is_inside = around and process.intrinsic(around.key[place]).kind in KINDS
@@ -92,8 +169,4 @@ def _group(process: Process, call: Call, found: dict[tuple[object, ...], Awaited
 
 def covered_ns(spans: Iterable[Span]) -> int:
     """How much time is in one of the spans, or in more."""
-    whole_ns, latest_ns = 0, 0
-    for start_ns, end_ns in sorted(spans):
-        whole_ns += max(end_ns - max(start_ns, latest_ns), 0)
-        latest_ns = max(latest_ns, end_ns)
-    return whole_ns
+    return sum(end_ns - start_ns for start_ns, end_ns in _joined(spans))

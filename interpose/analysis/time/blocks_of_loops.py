@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.time.turns import LONG_NS, Call, Turn, long_turns
+from interpose.analysis.transactions.response_times import plain_name
+from interpose.analysis.transactions.tracking import MARK
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 
@@ -31,6 +33,9 @@ class Block:
     `intrinsic` was called at `site`, once or more often, and `calls` has it and the calls inside, by name and own line.
     Without an intrinsic it was code that followed the call at `site`, or preceded it with `is_before`. `waiting` is the
     number of other tasks that awaited something all the time, or were due in the same turn.
+
+    Code has the `thread` that ran most of it and from when to when, the `transaction` that it was in, if any, and if it
+    was sampled, the `line`.
     """
 
     task: str
@@ -40,6 +45,15 @@ class Block:
     waiting: int = 0
     calls: frozenset[Named] = frozenset()
     is_before: bool = False
+    thread: int = 0
+    code: tuple[int, int] = (0, 0)
+    transaction: str = ""
+    line: Site | None = None
+
+    @property
+    def owner(self) -> str:
+        """The transaction, or else the task, that its code is of."""
+        return self.transaction or self.task
 
 
 class _Point(NamedTuple):
@@ -60,14 +74,14 @@ class _Step(NamedTuple):
 def blocks_of(process: Process, records: Records) -> Iterator[Block]:
     """What blocked the event loops of `process` while other tasks waited; none if its events are not kept."""
     turns, long = long_turns(process, records)
-    waiting = _Waiting(long)
+    waiting, serving = _Waiting(long), _Serving(process, long)
     for turn in turns:
         done, alike, steps = _Done(process, turn), _Alike(), list(_steps(turn))
         for place, step in enumerate(steps):
             # In a turn, a loop runs what was ready when the turn began: later tasks wait for this one.
             later = len({each.task for each in steps[place + 1 :]} - {step.task})
             count = max(waiting.during(turn.thread, step), later)
-            reading = _Reading(process, done, step)
+            reading = _Reading(process, done, turn.thread, step, serving)
             if count and step.end_ns - step.start_ns >= LONG_NS:
                 yield from (replace(each, waiting=count) for each in reading.blocks())
             else:
@@ -126,6 +140,29 @@ class _Waiting:
         return len(tasks) - (step.task in tasks)
 
 
+class _Serving:
+    """Names the transactions of tasks: what was blocked for long is in calls that took long."""
+
+    def __init__(self, process: Process, long: Iterable[Call]) -> None:
+        self._process = process
+        self._calls: dict[tuple[int, int], list[Call]] = defaultdict(list)
+        for call in sorted(long, key=lambda call: -call.wall_ns):
+            if process.intrinsic(call.intrinsic).transaction == "is":
+                self._calls[call.thread, call.task].append(call)
+
+    def name(self, thread: int, task: int, at_ns: int) -> str:
+        """The name of the transaction that the task was in at that instant: of what is marked in it, else of the
+        innermost; empty if there is none."""
+        inside = [each for each in self._calls.get((thread, task), ()) if each.start_ns <= at_ns < each.end_ns]
+        marked = [each for each in inside if self._process.intrinsic(each.intrinsic).name == MARK]
+        named = marked[0] if marked else inside[-1] if inside else None
+        return self._name(named) if named else ""
+
+    def _name(self, call: Call) -> str:
+        detail = self._process.string(call.detail) if call.detail else ""
+        return plain_name(detail or self._process.intrinsic(call.intrinsic).name)
+
+
 class _Done:
     """The calls that are entirely in a turn, by task, and the CPU time outside of all of them."""
 
@@ -160,9 +197,11 @@ class _Alike:
 class _Reading:
     """Reads what a task did in a step."""
 
-    def __init__(self, process: Process, done: _Done, step: _Step) -> None:
+    def __init__(self, process: Process, done: _Done, thread: int, step: _Step, serving: _Serving) -> None:
         self._process = process
+        self._thread = thread
         self._step = step
+        self._serving = serving
         self._inside = [each for each in done.by_task[step.task] if _is_within(each, step)]
         self._outer = list(_outermost(self._inside))
         self._code_cpu_ns = done.code_cpu_ns
@@ -210,7 +249,10 @@ class _Reading:
         after = outer[-place] if -place < len(outer) else step.last
         call = before or after
         site = self._process.own_line(call.stack) if call else None
-        yield Block(self._task, "", site, cpu_ns, is_before=before is None)
+        code = ends[-place], starts[-place]
+        block = Block(self._task, "", site, cpu_ns, is_before=before is None)
+        transaction = self._serving.name(self._thread, step.task, sum(code) // 2)
+        yield replace(block, thread=self._thread, code=code, transaction=transaction)
 
 
 def _is_within(call: Call, around: Call | _Step) -> bool:

@@ -108,6 +108,11 @@ def _is_in_loop(process: Process, number: int, stack: int) -> bool:
     return any(frame.function.endswith(_LOOP) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
 
 
+def has_events(process: Process) -> bool:
+    """Whether single events were kept."""
+    return process.events is not None and next(process.events.heads(), None) is not None
+
+
 def has_tasks(process: Process, records: Records) -> bool:
     """Whether coroutines were suspended, and no greenlets, which are tasks as well."""
     if not any(each.suspended_ns for each in records.calls()):

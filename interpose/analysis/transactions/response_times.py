@@ -3,8 +3,9 @@
 Each moment of a thread belongs to exactly one transaction, including those with a dot before their name: think times
 and `thread_ns` add up to the thread time without pauses. A response time can be longer. While a transaction awaits
 something it is suspended, and its thread runs others; and what it awaits at the same time overlaps. What other threads
-do for it is part of its split, of its CPU time and of `thread_ns`, but not of its response time. `overlap_ns` is how
-much longer the split of a row is than its threads' time for it, whatever the reason.
+do for it is part of its split, of its CPU time and of `thread_ns`, but not of its response time. What it does in other
+tasks of its thread is part of these, and replaces the waiting for it. `overlap_ns` is how much longer the split of a
+row is than its threads' time for it, whatever the reason.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
+from interpose.analysis.transactions.other_tasks import in_other_tasks, waits_for
 from interpose.analysis.transactions.tracking import (
     OTHER,
     PSEUDO,
@@ -388,6 +390,8 @@ class _Splitter:
         split: dict[str, Share] = {}
         for kind, wall_ns, cpu_ns in self._parts(record, without_spans):
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
+        if not without_spans:
+            sums = self._with_other_tasks(record, sums, split)
         within = list(self._within(record, without_spans, with_reads=True))
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
@@ -410,6 +414,19 @@ class _Splitter:
         self._add_sums(row, record, sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
+
+    def _with_other_tasks(self, record: Record, sums: Sums, split: dict[str, Share]) -> Sums:
+        """The figures with the CPU time of other tasks; what they did is in `split` by itself, and no longer also as
+        the waiting for it."""
+        for other in in_other_tasks(record):
+            sums = replace(sums, cpu_ns=sums.cpu_ns + other.cpu_ns)
+            for kind, wall_ns in waits_for(other, self._kind_of).items():
+                share = split.get(kind, Share())
+                share.wall_ns -= min(wall_ns, share.wall_ns)
+        return sums
+
+    def _kind_of(self, record: Record) -> str:
+        return self._process.intrinsic(record.key[1]).kind
 
     def _continues(self, record: Record) -> bool:
         """Whether what `record` took is a part of transactions that are calls of another thread."""
@@ -452,7 +469,7 @@ class _Splitter:
         While an awaited call is suspended its request waits for it, but its thread does something else.
         """
         for each in self._within(record, without_spans):
-            kind = self._process.intrinsic(each.key[1]).kind
+            kind = self._kind_of(each)
             suspended_ns = each.suspended_ns if record.is_call else 0
             yield kind, each.sums.self_wall_ns + suspended_ns, each.sums.self_cpu_ns
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from interpose.analysis.findings import drivers
-from interpose.analysis.findings.event_loops import BEFORE
+from interpose.analysis.findings.event_loops import AT, BEFORE, WITHIN
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES
 from interpose.analysis.findings.programs import has_program_only
@@ -125,6 +125,8 @@ def advice_for(finding: Finding) -> str:
         return _FAR_LONGER_WRITE_ADVICE if writes(finding.first) else _FAR_LONGER_ADVICE
     if finding.rule in _OF_PROGRAMS and finding.first and has_program_only(finding.first):
         return _FUNCTIONS_ADVICE
+    if finding.rule == "slow awaits" and finding.first and finding.first.kind == "sleep":
+        return _ADVICE_BY_KIND["sleep"]
     if finding.rule != "slow calls" or not finding.first:
         return _ADVICE[finding.rule]
     if finding.first.kind == "db" and has_sql(finding.first) and drivers.computes(finding):
@@ -404,10 +406,13 @@ def _slow_statement(words: Sentences, finding: Finding) -> str:
     return f"{made} ({words.took(finding)}): {_quoted(finding.about)}."
 
 
+_SIDES = {BEFORE: "before", AT: "at"}
+
+
 def _blocked(words: Sentences, finding: Finding) -> str:
     where = words.line(finding.site)
-    side = "before" if finding.unit == BEFORE else "after"
-    what = f"{finding.intrinsic} from {where}" if finding.intrinsic else f"Code of {finding.about} {side} {where}"
+    side = "" if finding.unit == WITHIN else f" {_SIDES.get(finding.unit, 'after')} {where}"
+    what = f"{finding.intrinsic} from {where}" if finding.intrinsic else f"Code of {finding.about}{side}"
     if finding.intrinsic and not finding.about:  # of several tasks, each for a short time
         what = f"Calls of {what}"
     times = f"{finding.units:,} times, for up to" if finding.units > 1 else "once, for"
