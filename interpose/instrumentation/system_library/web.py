@@ -28,7 +28,7 @@ FRAMEWORKS = [
         "logic",
         detail="request",
         argument=None,
-        attribute="request.method request.path",
+        attribute="request.method request.root_path request.path",
         route="request.url_rule.rule",
         effect="route",
     ),
