@@ -54,7 +54,8 @@ static uint32_t pattern_detail(PyObject *method, PyObject *mount, PyObject *patt
     return argument_intern(KIND_logic, text.bytes, text.length);
 }
 
-/* A route has what it leads to in `endpoint`. A mount has not, and is a part of the mounted path. */
+/* A route has what it leads to in `endpoint`. A mount has not, and is a part of the mounted path: what is behind it is
+   any path, which Starlette's pattern calls so, too. */
 static bool is_mount(PyObject *route)
 {
     PyObject *endpoint = attribute_at(route, way_to_endpoint);
@@ -74,6 +75,8 @@ static uint32_t route_detail(PyObject *told, PyObject *route)
     append_method(&text, method);
     if (given && mount)
         append_mounts(&text, told, mount, ends_in_mount ? NULL : given);
+    if (ends_in_mount)
+        text_append(&text, "/{path}", strlen("/{path}"));
     if (given && !ends_in_mount && (bytes || !mount))
         append_pattern(&text, given, (size_t)bytes);
     Py_XDECREF(method);

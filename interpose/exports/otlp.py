@@ -21,6 +21,7 @@ from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
+from interpose.exports import conventions
 from interpose.exports.identities import seed_of, span_of, trace_of
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
 from interpose.exports.traces import Traces
@@ -29,12 +30,6 @@ from interpose.reports.screen.state import command_line
 
 SPANS_IN_A_REQUEST = 1_000
 KEPT = 1 << 16  # of each type of value that many spans share
-INTERNAL, SERVER, CLIENT = 1, 2, 3
-_KINDS_OF_CLIENTS = ("db", "net")
-_DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
-              "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
-_MESSAGES = {"confluent_kafka": "kafka", "librdkafka": "kafka"}
-_DETAILS = {"db": "db.query.text", "file": "file.path", "net": "server.address", "process": "process.command_line"}
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
@@ -58,7 +53,7 @@ def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
 
 
 _Told = tuple[int, ...]  # what _TOLD names
-_TOLD = ("intrinsic", "thread", "call", "parent")
+_TOLD = ("intrinsic", "thread", "call", "parent", "detail")
 _told_of_one: Callable[[Event], _Told] = attrgetter(*_TOLD)
 
 
@@ -84,8 +79,8 @@ class ProcessSpans:
         self._traces = Traces()
         self._of_process = span_of(self._seed, 0, 0)
         kept = lru_cache(KEPT)
-        self._of_call, self._of_site, self._of_thread = kept(self._call), kept(self._site), kept(self._lane)
-        self._of_detail, self._of_all = kept(self._about), kept(self._attributes)
+        self._of_site, self._of_thread, self._of_all = kept(self._site), kept(self._lane), kept(self._attributes)
+        self._of_call, self._of_request = kept(self._call), kept(self._request)
 
     def request(self, spans: Sequence[str]) -> bytes:
         """The bytes of a request that has these spans."""
@@ -112,7 +107,7 @@ class ProcessSpans:
         parent = outer if self._starter is None else span_of(seed_of(self._starter.log), 0, 0)
         return (
             f'{{"traceId":"{self._whole}","spanId":"{self._of_process}",{_around(parent)}'
-            f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
+            f'"name":{json.dumps(command_line(process))},"kind":{conventions.INTERNAL},'
             f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
         )
 
@@ -130,29 +125,31 @@ class ProcessSpans:
         return [self._span(event) for event in events]
 
     def _span(self, event: Event) -> str:
-        trace, parent = self._trace_of(event) if self._traces else (self._whole, self._parent(event))
+        trace, parent, (name, about) = self._placed(event)
         begin_ns = event.start_ns + self._calendar_ns
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
         links = self._links(event) if self._active else ""
         return (
             f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
-            f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
+            f'{name},"startTimeUnixNano":"{begin_ns}",'
             f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{{"key":"interpose.cpu_ns","value":'
             f'{{"intValue":"{event.cpu_ns}"}}}}{moved}'
-            f'{self._of_all(event.stack, event.intrinsic, event.detail, event.thread)}]{links}{error}}}'
+            f'{about}{self._of_all(event.stack, event.thread)}]{links}{error}}}'
         )
 
-    def _trace_of(self, event: Event) -> tuple[str, str]:
-        """The trace of a call, and the span in it that is around the call, if any."""
+    def _placed(self, event: Event) -> tuple[str, str, tuple[str, str]]:
+        """The trace of a call, the span in it that is around the call, if any, and what the call is described by."""
         outermost = self._traces.outermost(event.thread, event.call, event.parent)
         if not outermost:
-            return self._whole, self._parent(event)
+            return self._whole, self._parent(event), self._of_call(event.intrinsic, event.detail)
         came_in = self._traces.came_in(event.thread, outermost)
         trace = came_in.trace if came_in else self._own_trace(event.thread, outermost)
         if outermost != event.call:
-            return trace, self._parent(event)
-        return trace, came_in.parent if came_in else ""
+            return trace, self._parent(event), self._of_call(event.intrinsic, event.detail)
+        inside = self._traces.inside(event.thread, event.call)
+        described = self._of_request(event.intrinsic, event.detail, inside)
+        return trace, came_in.parent if came_in else "", described
 
     def _parent(self, event: Event) -> str:
         return span_of(self._seed, event.thread, event.parent) if event.parent else self._of_process
@@ -171,7 +168,7 @@ class ProcessSpans:
         found = Traces()
         if numbers:
             found.add(calls, numbers)
-            found.add_contexts(self._contexts)
+            found.settle(self._contexts)
         return found
 
     def _own_trace(self, thread: int, call: int) -> str:
@@ -187,13 +184,22 @@ class ProcessSpans:
 
     # Values that many calls share are made once.
 
-    def _attributes(self, stack: int, intrinsic: int, detail: int, thread: int) -> str:
-        return f"{self._of_site(stack)}{self._of_detail(intrinsic, detail)}{self._of_thread(thread)}"
+    def _attributes(self, stack: int, thread: int) -> str:
+        return f"{self._of_site(stack)}{self._of_thread(thread)}"
 
-    def _call(self, number: int) -> str:
+    def _call(self, number: int, detail: int) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)
-        kind = CLIENT if intrinsic.kind in _KINDS_OF_CLIENTS else SERVER if intrinsic.transaction == "is" else INTERNAL
-        return f'"name":{json.dumps(clean(intrinsic.name))},"kind":{kind}'
+        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail)))
+
+    def _request(self, number: int, detail: int, inside: tuple[tuple[int, int], ...]) -> tuple[str, str]:
+        intrinsic = self._process.intrinsic(number)
+        if intrinsic.transaction != "is":  # the work of another thread for it
+            return self._of_call(number, detail)
+        told = [(self._process.intrinsic(each).name, self._text(text)) for each, text in inside]
+        return _described(conventions.request(intrinsic.name, intrinsic.kind, self._text(detail), told))
+
+    def _text(self, detail: int) -> str:
+        return self._process.string(detail) if detail else ""
 
     def _site(self, stack: int) -> str:
         site = self._process.own_line(stack)
@@ -201,21 +207,6 @@ class ProcessSpans:
             return ""
         where = {"code.function.name": site.function, "code.file.path": site.file, "code.line.number": site.line}
         return f",{_attributes(where)}"
-
-    def _about(self, number: int, detail: int) -> str:
-        intrinsic = self._process.intrinsic(number)
-        told: dict[str, Any] = {"interpose.kind": intrinsic.kind}
-        library = intrinsic.name.partition(".")[0]
-        about = _DETAILS.get(intrinsic.kind, "interpose.detail")
-        if library in _MESSAGES:
-            about = "messaging.destination.name"
-        if detail:
-            told[about] = self._process.string(detail)
-        if library in _DATABASES:
-            told["db.system.name"] = _DATABASES[library]
-        if library in _MESSAGES:
-            told["messaging.system"] = _MESSAGES[library]
-        return f",{_attributes(told)}"
 
     def _lane(self, thread: int) -> str:
         return f",{_attributes({'thread.name': self._names.thread(thread), 'thread.id': thread})}"
@@ -228,6 +219,11 @@ class ProcessSpans:
 def trace_id(experiment: Experiment) -> str:
     """The identity of the trace of an experiment: 32 hexadecimal digits, always the same of one experiment."""
     return trace_of(seed_of(experiment.founder.log))
+
+
+def _described(found: conventions.Described) -> tuple[str, str]:
+    """Name and kind of a span, and its attributes, as JSON."""
+    return f'"name":{json.dumps(clean(found.name))},"kind":{found.kind}', f",{_attributes(found.attributes)}"
 
 
 def _around(parent: str) -> str:

@@ -14,6 +14,7 @@ from interpose.experiments.format.trace_contexts import TraceContext
 
 _BITS = 10  # of a call's number: the calls whose parents are kept together
 _KEPT = 1 << 16
+_INSIDE = 4  # a server, and the layers of a framework
 
 
 class Traces:
@@ -21,7 +22,8 @@ class Traces:
 
     def __init__(self) -> None:
         self._parents: dict[tuple[int, int], array[int]] = {}
-        self._transactions: set[tuple[int, int]] = set()
+        self._transactions: dict[tuple[int, int], tuple[int, int]] = {}
+        self._inside: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         self._came_in: dict[tuple[int, int], TraceContext] = {}
         self._outermost_at = lru_cache(_KEPT)(self._find_outermost)
 
@@ -29,21 +31,30 @@ class Traces:
         return bool(self._transactions)
 
     def add(self, calls: Iterable[tuple[int, ...]], transactions: Container[int]) -> None:
-        """Add calls (intrinsic, thread, call, parent); those of the intrinsics `transactions` are transactions."""
-        for intrinsic, thread, call, parent in calls:
+        """Add calls (intrinsic, thread, call, parent, detail). Those of `transactions` are transactions."""
+        for intrinsic, thread, call, parent, detail in calls:
             if intrinsic in transactions:
-                self._transactions.add((thread, call))
+                self._transactions[thread, call] = intrinsic, detail
             if parent:
                 place = thread, call >> _BITS
                 if place not in self._parents:
                     self._parents[place] = array("I", bytes(4 << _BITS))
                 self._parents[place][call & (1 << _BITS) - 1] = parent
 
-    def add_contexts(self, contexts: Mapping[tuple[int, int], TraceContext]) -> None:
-        """Add what came with requests. What came with a call inside counts for the outermost transaction around it, if
-        nothing came with that one."""
-        for thread, call in sorted(self._transactions & contexts.keys()):
-            self._came_in.setdefault((thread, self._outermost_at(thread, call)), contexts[thread, call])
+    def settle(self, contexts: Mapping[tuple[int, int], TraceContext]) -> None:
+        """After all calls were added, add what came with requests. What came with a call inside counts for the
+        outermost transaction around it, if nothing came with that one."""
+        for thread, call in sorted(self._transactions):
+            outermost = thread, self._outermost_at(thread, call)
+            if (thread, call) in contexts:
+                self._came_in.setdefault(outermost, contexts[thread, call])
+            before = self._inside.get(outermost, ())
+            if outermost[1] != call and len(before) < _INSIDE:
+                self._inside[outermost] = (*before, self._transactions[thread, call])
+
+    def inside(self, thread: int, transaction: int) -> tuple[tuple[int, int], ...]:
+        """Intrinsic and detail of the first few transactions in an outermost one."""
+        return self._inside.get((thread, transaction), ())
 
     def outermost(self, thread: int, call: int, parent: int) -> int:
         """The number of the outermost transaction that a call is, or is in; 0 if there is none."""
