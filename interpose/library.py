@@ -27,8 +27,9 @@ class Intrinsic:
     `detail` says what to keep of a call, in one of the ways listed in cext/hooks/slot.h. It applies to the argument
     with the number `argument`, not counting the object itself (None: the object; "result": the result), or with the
     name `keyword`. `attribute` is the path of attributes from there to the value to keep (`request.url`); properties
-    are never evaluated. For the detail `request` it is two paths, separated by a space. `bytes` says where the number
-    of moved bytes comes from, and `effect` how the call changes what is known about descriptors.
+    are never evaluated. For the detail `request` it is two paths, separated by a space: method and URL. A path between
+    them leads to where the application is mounted. `bytes` says where the number of moved bytes comes from, and
+    `effect` how the call changes what is known about descriptors.
 
     `waits`: calls that wait for less than the threshold are counted, not recorded. `lock` is the type of lock that is
     taken; a free lock is not recorded. `passes` says how a call that starts a program passes on its environment.

@@ -29,6 +29,7 @@ int details_begin(void)
 
 PyObject *url_ways;
 PyObject *way_to_path;
+PyObject *way_to_endpoint;
 PyObject *way_to_scope;
 PyObject *socket_ways;
 
@@ -41,10 +42,12 @@ int plain_begin(void)
                                  PyUnicode_InternFromString("_netloc"), PyUnicode_InternFromString("_path"));
     if (!way_to_path)
         way_to_path = Py_BuildValue("(N)", PyUnicode_InternFromString("path"));
+    if (!way_to_endpoint)
+        way_to_endpoint = Py_BuildValue("(N)", PyUnicode_InternFromString("endpoint"));
     if (!way_to_scope)
         way_to_scope = Py_BuildValue("(N)", PyUnicode_InternFromString("scope"));
     if (!socket_ways)
         socket_ways = Py_BuildValue("((s)(s)(s))", "sock", "socket", "_sock");
     name_of_route = name_of_route ? name_of_route : PyUnicode_InternFromString("route");
-    return url_ways && way_to_path && way_to_scope && socket_ways && name_of_route ? 0 : -1;
+    return url_ways && way_to_path && way_to_endpoint && way_to_scope && socket_ways && name_of_route ? 0 : -1;
 }

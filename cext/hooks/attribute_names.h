@@ -12,6 +12,7 @@ int details_begin(void);
 
 extern PyObject *url_ways; /* how yarl keeps them: the names of scheme, authority and path */
 extern PyObject *way_to_path; /* how a route keeps its own */
+extern PyObject *way_to_endpoint; /* how a route that is no mount keeps what answers */
 extern PyObject *way_to_scope; /* how a server, or a request, keeps what ASGI hands on */
 extern PyObject *socket_ways; /* how objects around a socket keep it */
 

@@ -70,7 +70,7 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     return 0;
 }
 
-/* Of what its attributes are: the last of the one or two, behind the other. */
+/* Of what its attributes are: the last of them, behind the first. */
 static __attribute__((noinline)) uint32_t detail_of_attributes(const struct call *call, PyObject *subject)
 {
     PyObject *ways = call->slot->attributes;
@@ -95,7 +95,10 @@ uint32_t detail_of_route(const struct slot *slot, PyObject *subject)
     }
     bool is_name = slot->detail == DETAIL_word;
     PyObject *method = ways && !is_name ? attribute_at(subject, PyTuple_GET_ITEM(ways, 0)) : NULL;
-    uint32_t number = kept_route_detail(subject, slot->route, method, is_name);
+    bool has_mount = method && PyTuple_GET_SIZE(ways) > 2;
+    PyObject *mount = has_mount ? attribute_at(subject, PyTuple_GET_ITEM(ways, 1)) : NULL;
+    uint32_t number = kept_route_detail(subject, slot->route, method, mount, is_name);
+    Py_XDECREF(mount);
     Py_XDECREF(method);
     return number;
 }

@@ -14,5 +14,5 @@ uint32_t served_detail(PyObject *owner, PyObject *told);
 uint32_t told_route_detail(PyObject *told);
 
 /* The same of an object that its framework keeps it in: the first of the ways that leads to a text. The name of a function
-   is kept as it is, without a method. */
-uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, bool is_name);
+   is kept as it is, without a method. `mount`: the path that its application is mounted at, or NULL. */
+uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, PyObject *mount, bool is_name);

@@ -10,11 +10,10 @@ with `interpose.`. A span of OpenTelemetry or ddtrace that was active in a trans
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
@@ -22,19 +21,15 @@ from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
+from interpose.exports import conventions
 from interpose.exports.identities import seed_of, span_of, trace_of
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
+from interpose.exports.traces import Traces
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
 
 SPANS_IN_A_REQUEST = 1_000
 KEPT = 1 << 16  # of each type of value that many spans share
-INTERNAL, SERVER, CLIENT = 1, 2, 3
-_KINDS_OF_CLIENTS = ("db", "net")
-_DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
-              "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
-_MESSAGES = {"confluent_kafka": "kafka", "librdkafka": "kafka"}
-_DETAILS = {"db": "db.query.text", "file": "file.path", "net": "server.address", "process": "process.command_line"}
 
 
 def write(analysis: Analysis, out: BinaryIO) -> None:
@@ -58,18 +53,8 @@ def requests(experiment: Experiment) -> Iterator[tuple[bytes, int]]:
 
 
 _Told = tuple[int, ...]  # what _TOLD names
-_TOLD = ("intrinsic", "start_ns", "wall_ns", "thread", "task", "call", "parent")
+_TOLD = ("intrinsic", "thread", "call", "parent", "detail")
 _told_of_one: Callable[[Event], _Told] = attrgetter(*_TOLD)
-
-
-class _Transaction(NamedTuple):
-    """One in a thread and task: from when to when, its call, its trace, and the span in it that is around, if any."""
-
-    start_ns: int
-    end_ns: int
-    call: int
-    trace: str
-    parent: str
 
 
 class ProcessSpans:
@@ -91,11 +76,11 @@ class ProcessSpans:
         self._names = LaneNames(process)
         self._contexts = process.trace_contexts if contexts is None else contexts
         self._active = process.active_spans if active is None else active
-        self._transactions: dict[tuple[int, int], list[_Transaction]] = {}
+        self._traces = Traces()
         self._of_process = span_of(self._seed, 0, 0)
         kept = lru_cache(KEPT)
-        self._of_call, self._of_site, self._of_thread = kept(self._call), kept(self._site), kept(self._lane)
-        self._of_detail, self._of_all = kept(self._about), kept(self._attributes)
+        self._of_site, self._of_thread, self._of_all = kept(self._site), kept(self._lane), kept(self._attributes)
+        self._of_call, self._of_request = kept(self._call), kept(self._request)
 
     def request(self, spans: Sequence[str]) -> bytes:
         """The bytes of a request that has these spans."""
@@ -122,13 +107,13 @@ class ProcessSpans:
         parent = outer if self._starter is None else span_of(seed_of(self._starter.log), 0, 0)
         return (
             f'{{"traceId":"{self._whole}","spanId":"{self._of_process}",{_around(parent)}'
-            f'"name":{json.dumps(command_line(process))},"kind":{INTERNAL},'
+            f'"name":{json.dumps(command_line(process))},"kind":{conventions.INTERNAL},'
             f'"startTimeUnixNano":"{log.time_ns}","endTimeUnixNano":"{end_ns}"}}'
         )
 
     def spans(self) -> Iterator[str]:
         """The spans of its calls, those of a thread in the order of their ends."""
-        self._transactions = self._find_transactions(self._told_of_all())
+        self._traces = self._find_traces(self._told_of_all())
         for block in blocks_of(self._process):
             assert self._process.events is not None
             for event in self._process.events.events(block):
@@ -136,31 +121,35 @@ class ProcessSpans:
 
     def spans_of(self, events: Sequence[Event]) -> list[str]:
         """The spans of calls that are inside no others but these."""
-        self._transactions = self._find_transactions(map(_told_of_one, events))
+        self._traces = self._find_traces(map(_told_of_one, events))
         return [self._span(event) for event in events]
 
     def _span(self, event: Event) -> str:
-        trace, parent = self._trace_of(event) if self._transactions else (self._whole, self._parent(event))
+        trace, parent, (name, about) = self._placed(event)
         begin_ns = event.start_ns + self._calendar_ns
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
         links = self._links(event) if self._active else ""
         return (
             f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
-            f'{self._of_call(event.intrinsic)},"startTimeUnixNano":"{begin_ns}",'
+            f'{name},"startTimeUnixNano":"{begin_ns}",'
             f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{{"key":"interpose.cpu_ns","value":'
             f'{{"intValue":"{event.cpu_ns}"}}}}{moved}'
-            f'{self._of_all(event.stack, event.intrinsic, event.detail, event.thread)}]{links}{error}}}'
+            f'{about}{self._of_all(event.stack, event.thread)}]{links}{error}}}'
         )
 
-    def _trace_of(self, event: Event) -> tuple[str, str]:
-        """The trace of a call, and the span in it that is around the call, if any."""
-        found = self._transactions.get((event.thread, event.task))
-        place = bisect_right(found, (event.start_ns, _LATEST)) - 1 if found else -1
-        transaction = found[place] if found and place >= 0 and event.start_ns < found[place].end_ns else None
-        if transaction and transaction.call == event.call:
-            return transaction.trace, transaction.parent
-        return transaction.trace if transaction else self._whole, self._parent(event)
+    def _placed(self, event: Event) -> tuple[str, str, tuple[str, str]]:
+        """The trace of a call, the span in it that is around the call, if any, and what the call is described by."""
+        outermost = self._traces.outermost(event.thread, event.call, event.parent)
+        if not outermost:
+            return self._whole, self._parent(event), self._of_call(event.intrinsic, event.detail)
+        came_in = self._traces.came_in(event.thread, outermost)
+        trace = came_in.trace if came_in else self._own_trace(event.thread, outermost)
+        if outermost != event.call:
+            return trace, self._parent(event), self._of_call(event.intrinsic, event.detail)
+        inside = self._traces.inside(event.thread, event.call)
+        described = self._of_request(event.intrinsic, event.detail, inside)
+        return trace, came_in.parent if came_in else "", described
 
     def _parent(self, event: Event) -> str:
         return span_of(self._seed, event.thread, event.parent) if event.parent else self._of_process
@@ -172,37 +161,15 @@ class ProcessSpans:
             for block in blocks_of(self._process):
                 yield from pick.many(block.events)
 
-    def _find_transactions(self, calls: Iterable[_Told]) -> dict[tuple[int, int], list[_Transaction]]:
-        """The outermost transactions by thread and task, in the order of time."""
+    def _find_traces(self, calls: Iterable[_Told]) -> Traces:
+        """Which calls are in which transactions, and what came with their requests."""
         intrinsics = self._process.numbered_intrinsics
         numbers = {number for number, each in intrinsics.items() if each.is_transaction}
-        found: dict[tuple[int, int], list[_Transaction]] = {}
-        for intrinsic, start_ns, wall_ns, thread, task, call, parent in calls if numbers else ():
-            if intrinsic in numbers:
-                made = _Transaction(start_ns, start_ns + wall_ns, call, *self._context(thread, call, parent))
-                found.setdefault((thread, task), []).append(made)
-        return {lane: self._outermost(lane[0], each) for lane, each in found.items()}
-
-    def _context(self, thread: int, call: int, parent: int) -> tuple[str, str]:
-        """The trace that a request came from, and the span around its call: the one that made it, or a call of ours
-        that serves it in another task. Empty if it did not say."""
-        contexts = self._contexts
-        found = contexts.get((thread, call))
-        if found is None:
-            return "", ""
-        outside = contexts.get((thread, parent))
-        is_ours = outside is not None and outside.trace == found.trace
-        return found.trace, span_of(self._seed, thread, parent) if is_ours else found.parent
-
-    def _outermost(self, thread: int, found: list[_Transaction]) -> list[_Transaction]:
-        """Those inside no other; what came with a request may be known of a call inside."""
-        kept: list[_Transaction] = []
-        for each in sorted(found):
-            if not kept or each.start_ns >= kept[-1].end_ns:
-                kept.append(each)
-            elif each.trace and not kept[-1].trace:
-                kept[-1] = kept[-1]._replace(trace=each.trace, parent=each.parent)
-        return [each if each.trace else each._replace(trace=self._own_trace(thread, each.call)) for each in kept]
+        found = Traces()
+        if numbers:
+            found.add(calls, numbers)
+            found.settle(self._contexts)
+        return found
 
     def _own_trace(self, thread: int, call: int) -> str:
         return self._whole[:16] + span_of(self._seed, thread, call)
@@ -217,13 +184,22 @@ class ProcessSpans:
 
     # Values that many calls share are made once.
 
-    def _attributes(self, stack: int, intrinsic: int, detail: int, thread: int) -> str:
-        return f"{self._of_site(stack)}{self._of_detail(intrinsic, detail)}{self._of_thread(thread)}"
+    def _attributes(self, stack: int, thread: int) -> str:
+        return f"{self._of_site(stack)}{self._of_thread(thread)}"
 
-    def _call(self, number: int) -> str:
+    def _call(self, number: int, detail: int) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)
-        kind = CLIENT if intrinsic.kind in _KINDS_OF_CLIENTS else SERVER if intrinsic.transaction == "is" else INTERNAL
-        return f'"name":{json.dumps(clean(intrinsic.name))},"kind":{kind}'
+        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail)))
+
+    def _request(self, number: int, detail: int, inside: tuple[tuple[int, int], ...]) -> tuple[str, str]:
+        intrinsic = self._process.intrinsic(number)
+        if intrinsic.transaction != "is":  # the work of another thread for it
+            return self._of_call(number, detail)
+        told = [(self._process.intrinsic(each).name, self._text(text)) for each, text in inside]
+        return _described(conventions.request(intrinsic.name, intrinsic.kind, self._text(detail), told))
+
+    def _text(self, detail: int) -> str:
+        return self._process.string(detail) if detail else ""
 
     def _site(self, stack: int) -> str:
         site = self._process.own_line(stack)
@@ -231,21 +207,6 @@ class ProcessSpans:
             return ""
         where = {"code.function.name": site.function, "code.file.path": site.file, "code.line.number": site.line}
         return f",{_attributes(where)}"
-
-    def _about(self, number: int, detail: int) -> str:
-        intrinsic = self._process.intrinsic(number)
-        told: dict[str, Any] = {"interpose.kind": intrinsic.kind}
-        library = intrinsic.name.partition(".")[0]
-        about = _DETAILS.get(intrinsic.kind, "interpose.detail")
-        if library in _MESSAGES:
-            about = "messaging.destination.name"
-        if detail:
-            told[about] = self._process.string(detail)
-        if library in _DATABASES:
-            told["db.system.name"] = _DATABASES[library]
-        if library in _MESSAGES:
-            told["messaging.system"] = _MESSAGES[library]
-        return f",{_attributes(told)}"
 
     def _lane(self, thread: int) -> str:
         return f",{_attributes({'thread.name': self._names.thread(thread), 'thread.id': thread})}"
@@ -255,12 +216,14 @@ class ProcessSpans:
         return f',"status":{{"code":2,"message":{text}}}'
 
 
-_LATEST = 1 << 64
-
-
 def trace_id(experiment: Experiment) -> str:
     """The identity of the trace of an experiment: 32 hexadecimal digits, always the same of one experiment."""
     return trace_of(seed_of(experiment.founder.log))
+
+
+def _described(found: conventions.Described) -> tuple[str, str]:
+    """Name and kind of a span, and its attributes, as JSON."""
+    return f'"name":{json.dumps(clean(found.name))},"kind":{found.kind}', f",{_attributes(found.attributes)}"
 
 
 def _around(parent: str) -> str:

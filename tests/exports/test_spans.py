@@ -85,11 +85,13 @@ def test_a_call_about_messages_has_their_topic_where_they_go(tmp_path):
     build.thread(end_ns=START_NS + SECOND, tid=1, main=1, recorded=1, made=1)
     build.ended(SECOND, 0)
     found = spans(str(build.write()), tmp_path)
-    (sent,) = [each for each in found if each["name"] == "confluent_kafka.Producer.produce"]
+    (sent,) = [each for each in found if each["name"] == "produce orders"]
     told = {each["key"]: each["value"] for each in sent["attributes"]}
 
     assert told["messaging.system"] == {"stringValue": "kafka"}
     assert told["messaging.destination.name"] == {"stringValue": "orders"}
+    assert told["messaging.operation.type"] == {"stringValue": "send"}
+    assert sent["kind"] == 4
     assert not [key for key in told if key.startswith("db.")]
 
 

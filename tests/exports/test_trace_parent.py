@@ -58,7 +58,7 @@ def test_the_experiment_is_in_the_trace_that_the_program_was_started_in(nested, 
     known = {(each["traceId"], each["spanId"]) for each in found} | {(TRACE, SPAN)}
     assert all((each["traceId"], each["parentSpanId"]) in known for each in found if "parentSpanId" in each)
     [root] = [each for each in found if "parentSpanId" not in each]
-    assert root["name"] == "interpose.transaction" and root["traceId"] != TRACE
+    assert root["name"] == "order" and root["traceId"] != TRACE
     assert sum(each["traceId"] == root["traceId"] for each in found) == 2
     assert len({each["spanId"] for each in found}) == len(found)
 

@@ -27,6 +27,7 @@ IN_THREADS_OF_PACKAGES = {
     "celery.worker.trace_task_ret",
     "celery.worker.fast_trace_task",
     "kombu.redis.Channel.brpop_start",
+    "starlette.background.BackgroundTask.__call__",  # test_background_tasks
     "starlette.routing.Route.handle",
     *(each.name for each in served.INTRINSICS),
     *(each.name for each in web.SERVERS),

@@ -29,6 +29,8 @@ LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 NAMED = 3
 # These are of the kind `process`, and wait for nobody.
 SIGNALS = frozenset(("os.kill", "os.killpg"))
+# What a request does after its answer was sent; it is part of its transaction.
+BACKGROUND = "starlette.background.BackgroundTask.__call__"
 # The unit of a wait at a pipe, which may be anyone's.
 PIPE = "pipe"
 # A lock that was waited for less often was met by chance.
@@ -44,9 +46,10 @@ HELD = re.compile(r"held by thread (?P<thread>\d+)(?: at (?P<place>.+))?", re.DO
 def sleeps(survey: Survey) -> Iterator[Finding]:
     """Sleeping within a transaction, while somebody waits for it."""
     sleeping = [each for each in survey.of_kind("sleep") if each.transaction]
-    for _, rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
-        units = survey.transactions_of(rows)
-        yield found("sleep within a transaction", rows, units=units, unit="transaction")
+    behind = {each.transaction for each in survey.of_kind("logic") if each.intrinsic == BACKGROUND} if sleeping else ()
+    for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
+        units, about = survey.transactions_of(rows), BACKGROUND if transaction in behind else ""
+        yield found("sleep within a transaction", rows, units=units, unit="transaction", about=about)
 
 
 def convoys(survey: Survey) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ What it takes itself, besides what is called inside of it, is the program's own 
 request's arrival to its answer, a framework's inside of it has the better name.
 """
 
-from interpose.library import Intrinsic
+from interpose.library import Intrinsic, alike
 
 TRANSACTION = {"transaction": "is"}
 SERVED = {"detail": "served", **TRANSACTION}
@@ -18,6 +18,7 @@ OF_AIOHTTP = {
     **TRANSACTION,
 }
 CYCLE = {"argument": None, "attribute": "scope", "headers": "self.scope", **SERVED}
+BACKGROUND = ("starlette.background.BackgroundTask.", "starlette.background:BackgroundTask.")  # after the answer
 ROUTE = {"headers": "0", **SERVED}
 
 FRAMEWORKS = [
@@ -28,7 +29,7 @@ FRAMEWORKS = [
         "logic",
         detail="request",
         argument=None,
-        attribute="request.method request.path",
+        attribute="request.method request.root_path request.path",
         route="request.url_rule.rule",
         effect="route",
     ),
@@ -46,6 +47,7 @@ FRAMEWORKS = [
     ),
     Intrinsic("starlette.routing.Route.handle", "starlette.routing:Route.handle", "logic", **ROUTE),
     Intrinsic("fastapi.routing.APIRoute.handle", "fastapi.routing:APIRoute.handle", "logic", **ROUTE),
+    *alike(*BACKGROUND, "__call__", "logic"),
     Intrinsic("aiohttp.web.Application.handle", "aiohttp.web_app:Application._handle", "logic", **OF_AIOHTTP),
 ]
 

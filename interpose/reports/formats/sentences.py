@@ -54,6 +54,11 @@ _ADVICE = {
     "waits of event loop": "See what was awaited: interpose events.",
     "no lines": "Record with INTERPOSE_STACK=own.",
 }
+# The sleep may be on another thread, so it is not known whether it is in the background task or before it.
+_BACKGROUND_ADVICE = (
+    "The transaction has background tasks: if it sleeps in one, the answer was sent before. "
+    "Otherwise sleep outside the transaction, or wait for the event itself."
+)
 # Of calls that are slow, and that no other rule knows more of.
 _ADVICE_BY_KIND = {
     "db": "Look at what the database does during these calls.",
@@ -115,6 +120,8 @@ def advice_for(finding: Finding) -> str:
         return _FEW_SAMPLES_ADVICE
     if finding.rule == "blocked event loop":
         return _BLOCKING_CALL if finding.intrinsic else _BLOCKING_CODE
+    if finding.rule == "sleep within a transaction" and finding.about:
+        return _BACKGROUND_ADVICE
     if finding.rule in _IN_PROGRESS and _waits_for_itself(finding.rows[:1]):
         return _OWN_LOCK_ADVICE
     if finding.rule in _REDIS_ADVICE_BY_RULE and finding.first and is_redis(finding.first):

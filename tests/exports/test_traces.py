@@ -1,0 +1,110 @@
+"""Spans of threaded programs with tasks: each is in the trace of the span around it."""
+
+import json
+
+import pytest
+
+from interpose.exports.live_spans import LiveSpans
+from tests.exports.test_exports import exported
+from tests.exports.test_spans import spans_in
+
+THREADS = """
+    import asyncio, sqlite3, sys, threading
+    from interpose import transaction
+    sys.setswitchinterval(1e-5)
+    lock = threading.Lock()
+    def compute():
+        for _ in range(300):
+            with lock:
+                sum(range(300))
+    async def query(number):
+        with transaction(f"query {number}"):
+            await asyncio.sleep(0.001)
+            sqlite3.connect(":memory:").execute("select 1")
+            compute()
+    async def both():
+        await asyncio.gather(query(1), query(2), asyncio.to_thread(compute))
+    def work(number):
+        with transaction(f"job {number}"):
+            compute()
+            asyncio.run(both())
+            sqlite3.connect(":memory:").execute("select 2")
+        compute()
+        asyncio.run(both())
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    [each.start() for each in threads]
+    [each.join() for each in threads]
+"""
+
+
+def attribute(span, key):
+    return next((each["value"].get("stringValue") for each in span.get("attributes", ()) if each["key"] == key), None)
+
+
+def spans_of(done, tmp_path):
+    """The spans of the only experiment of a run."""
+    return spans_in(map(json.loads, exported(done.path, "otlp", tmp_path).read_text().splitlines()))
+
+
+def strangers(spans):
+    """Spans that are not in the trace of the span around them."""
+    traces = {each["spanId"]: each["traceId"] for each in spans}
+    assert len(traces) == len(spans)
+    return [each for each in spans if traces.get(each.get("parentSpanId"), each["traceId"]) != each["traceId"]]
+
+
+def test_every_span_is_in_the_trace_of_its_parent(traced, tmp_path):
+    done = traced(THREADS)
+    spans = spans_of(done, tmp_path)
+    live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(done.experiment))
+    roots = [each for each in spans if not each.get("parentSpanId")]
+    named = {attribute(each, "interpose.detail") for each in roots}
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert strangers(spans) == strangers(live) == []
+    assert len({each["traceId"] for each in spans}) == 1 + 3 + 3 * 2  # the program, its jobs, and queries in no job
+    assert {"job 0", "job 1", "job 2", "query 1", "query 2"} <= named
+    assert {(each["spanId"], each["traceId"]) for each in live} == {(each["spanId"], each["traceId"]) for each in spans}
+
+
+SERVED = """
+    import http.client, socket, sys, threading
+    import fastapi, uvicorn
+    sys.setswitchinterval(1e-5)
+    shop = fastapi.FastAPI()
+    @shop.get("/orders/{number}")
+    def order(number: int):
+        return sum(range(200_000))
+    @shop.get("/stock/{number}")
+    async def stock(number: int):
+        return sum(range(200_000))
+    server = uvicorn.Server(uvicorn.Config(shop, log_level="critical", lifespan="off"))
+    listening = socket.create_server(("127.0.0.1", 0))
+    serving = threading.Thread(target=server.run, args=([listening],))
+    serving.start()
+    def ask():
+        for number in range(8):
+            for path in (f"/orders/{number}", f"/stock/{number}"):
+                client = http.client.HTTPConnection(*listening.getsockname())
+                client.request("GET", path)
+                client.getresponse().read()
+                client.close()
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    [each.start() for each in asking]
+    [each.join() for each in asking]
+    server.should_exit = True
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+def test_every_span_of_a_server_with_threads_is_in_the_trace_of_its_parent(traced, tmp_path):
+    for package in ("fastapi", "uvicorn"):
+        pytest.importorskip(package)
+
+    done = traced(SERVED)
+    spans = spans_of(done, tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert strangers(spans) == []
+    assert len({each["traceId"] for each in spans}) == 1 + 3 * 8 * 2
