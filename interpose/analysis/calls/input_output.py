@@ -25,8 +25,8 @@ NAMELESS = "<other I/O>"
 KIB = 1024
 SIZES = (1, KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, KIB**2, 10 * KIB**2, 100 * KIB**2, KIB**3)
 
-# Operations by the last part of an intrinsic's name, of Python and of the C library; all others are `other`. So are calls
-# of encrypted connections: the bytes are those of the socket's calls inside them.
+# Operations by the last part of an intrinsic's name, of Python and of the C library; all others are `other`.
+# So are calls of encrypted connections: the bytes are those of the socket's calls inside them.
 _BY_NAME = {
     READ: "read readv pread preadv readall readinto readinto1 read1 readline peek recv recv_into recvfrom recvfrom_into"
     " recvmsg recvmsg_into"
