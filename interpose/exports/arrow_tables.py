@@ -8,10 +8,12 @@ clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.profile import profile
+from interpose.analysis.calls.profile import Profile, profile
+from interpose.analysis.profile.count_rows import with_code_and_counts
 from interpose.analysis.profile.counts import Seen, counted
 from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, innermost
 from interpose.analysis.recording.lineage import tree, walk
@@ -27,12 +29,13 @@ from interpose.exports.single_events import LaneNames, blocks_of
 from interpose.reports.formats.table import Table
 from interpose.reports.tables.overview import overview_table
 from interpose.reports.tables.processes import processes_table
-from interpose.reports.tables.rows import profile_table
+from interpose.reports.tables.rows import arranged, profile_table
 from interpose.reports.tables.transactions import transactions_table
 
 pyarrow = optional("pyarrow")
 CALLS = "calls"
 HEADER = "traceparent"  # the tracer of a span that is known by this header alone
+MAPS = ("tasks",)  # columns of numbers by name; as structs, they would differ between experiments
 ROWS_IN_A_BATCH = 1 << 18
 _FIELDS = ("thread", "intrinsic", "stack")  # which tell tables of sites and of transactions
 NUMBERS = [name for name in Event._fields if name not in ("intrinsic", "detail", "error")]
@@ -46,12 +49,18 @@ def small_tables(analysis: Analysis) -> dict[str, Any]:
         analysis.keep(process, analysis.records_by_transaction(process, _FIELDS, histograms=True))
     made = {
         "processes": processes_table(walk(tree(experiment)), experiment.founder),
-        "report": profile_table(profile(analysis, "site"), "site", log),
+        "report": profile_table(_lines(analysis), "site", log),
         "transactions": transactions_table(transactions(analysis)),
         "usage": overview_table(experiment, usages(experiment)),
     }
     tables = {name: _arrow(each) for name, each in made.items()}
     return {"spans": _spans(experiment), "counters": _counters(analysis)} | tables
+
+
+def _lines(analysis: Analysis) -> Profile:
+    """The rows of `report --by line`, those of sampled code among them."""
+    made = with_code_and_counts(profile(analysis, "site"), "site")
+    return replace(made, rows=arranged(made.rows, None, None))
 
 
 def _spans(experiment: Experiment) -> Any:
@@ -95,9 +104,15 @@ def _spans_of(process: Process) -> Iterator[tuple[tuple[int, int], tuple[str, st
 
 def _arrow(table: Table) -> Any:
     rows = [dict(table.values(row)) for row in table.rows]
-    if not rows:
-        return pyarrow.table({name: pyarrow.nulls(0) for name in table.names})
-    return pyarrow.Table.from_pylist(rows)
+    return pyarrow.table({name: _column(name, [row.get(name) for row in rows]) for name in table.names})
+
+
+def _column(name: str, values: list[Any]) -> Any:
+    """A column of values, with the type that they have."""
+    if name not in MAPS:
+        return pyarrow.array(values)
+    items = [None if each is None else list(each.items()) for each in values]
+    return pyarrow.array(items, pyarrow.map_(pyarrow.string(), pyarrow.int64()))
 
 
 def calls(analysis: Analysis) -> Iterator[Any]:

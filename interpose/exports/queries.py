@@ -82,6 +82,8 @@ def _plain(value: Any) -> Any:
     """What every format can show."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

@@ -25,17 +25,22 @@ NAMELESS = "<other I/O>"
 KIB = 1024
 SIZES = (1, KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, KIB**2, 10 * KIB**2, 100 * KIB**2, KIB**3)
 
-# Operations by the last part of an intrinsic's name; all others are `other`.
+# Operations by the last part of an intrinsic's name, of Python and of the C library; all others are `other`.
+# So are calls of encrypted connections: the bytes are those of the socket's calls inside them.
 _BY_NAME = {
     READ: "read readv pread preadv readall readinto readinto1 read1 readline peek recv recv_into recvfrom recvfrom_into"
-    " recvmsg recvmsg_into",
-    WRITE: "write writev pwrite pwritev send sendto sendmsg sendmsg_afalg sendall sendfile",
-    OPEN: "open FileIO connect connect_ex accept socket memfd_create",
-    CLOSE: "close closerange detach shutdown",
+    " recvmsg recvmsg_into"
+    " __read_chk pread64 __pread64_chk preadv64 __recv_chk recvmmsg"
+    " fread fread_unlocked __fread_chk fgets getline getdelim __getdelim",
+    WRITE: "write writev pwrite pwritev send sendto sendmsg sendmsg_afalg sendall sendfile"
+    " pwrite64 pwritev64 sendmmsg sendfile64 fwrite fwrite_unlocked fputs",
+    OPEN: "open FileIO connect connect_ex accept socket memfd_create"
+    " open64 __open_2 __open64_2 openat openat64 creat accept4 fopen fopen64",
+    CLOSE: "close closerange detach shutdown fclose",
 }
 _OPERATION = {name: operation for operation, names in _BY_NAME.items() for name in names.split()}
 _KINDS = ("file", "screen", "net", "process", "idle")
-_PLACES = ("os", "io", "socket", "ssl", "fcntl", "mmap")  # for calls that are of neither files nor the network
+_PLACES = ("os", "io", "socket", "ssl", "fcntl", "mmap", "libc")  # for calls that are of neither files nor the network
 _NOT_OF_FILES = frozenset(("fork", "forkpty", "wait", "waitpid", "waitid", "wait3", "wait4", "system", "popen", "kill"))
 
 

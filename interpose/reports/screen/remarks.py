@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.calls.in_progress import InProgress
+from interpose.analysis.calls.in_progress import InProgress, contains_code
 from interpose.analysis.calls.rows import own_lines
 from interpose.analysis.profile.counts import not_read
 from interpose.analysis.recording.children import Children, children_of
@@ -20,6 +20,7 @@ from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.transactions.estimate import ALL, Margin, Population
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
+from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 from interpose.reports.formats.short_paths import Places
@@ -232,7 +233,7 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
     """The calls that were in progress when a process ended, or are."""
     alike: dict[tuple[Site | None, str, str], list[tuple[ProcessAccount, InProgress]]] = defaultdict(list)
     for account in screen.analysis.accounts:
-        for each in account.open_calls:
+        for each in _outermost(account):
             intrinsic, state = account.process.intrinsic(each.call.intrinsic), account.ending.state
             alike[account.process.own_line(each.call.stack), intrinsic.name, state].append((account, each))
     found = sorted(alike.values(), key=_waits_for_work)
@@ -240,6 +241,21 @@ def calls_in_progress(screen: Screen) -> Iterator[str]:
         yield f" {_open_calls(screen, calls)}"
     if left := sum(map(len, found[_OPEN_CALLS:])):
         yield f" and {count(left, 'more call')} in progress"
+
+
+def _outermost(account: ProcessAccount) -> Iterator[InProgress]:
+    """The calls in progress without those that another one makes, with no line of your own between them."""
+    around: InProgress | None = None
+    for each in account.open_calls:  # of each thread the outermost first
+        if around and _is_part_of(account.process, each, around):
+            continue
+        yield each
+        around = None if contains_code(account.process, each.call) else each
+
+
+def _is_part_of(process: Process, inner: InProgress, outer: InProgress) -> bool:
+    line, around = (process.own_line(each.call.stack) for each in (inner, outer))
+    return inner.thread == outer.thread and (line is None or not line.own or line == around)
 
 
 def kinds(screen: Screen) -> Iterator[str]:

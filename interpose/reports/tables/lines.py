@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -59,7 +60,7 @@ def lines_table(rows: Sequence[LineRow], apart: Sequence[str], cwd: str, is_esti
     """The table of `rows`, with columns for the labels in `apart`; estimated times are marked."""
     names = ("file", "module", "function", "line", *apart, *NUMBERS, "loops")
     places = Places([row.place.file for row in rows if row.place], cwd)
-    columns = [*_name_columns(places, apart), *_number_columns(rows, is_estimated)]
+    columns = [*_name_columns(rows, places, apart), *_number_columns(rows, is_estimated)]
     return Table(names, _values, columns, rows, shown=places.shown)
 
 
@@ -100,7 +101,20 @@ def _values(row: LineRow) -> Values:
     return named | figures | {"loops": loops_shown(row.loops) or None}
 
 
-def _name_columns(places: Places, apart: Sequence[str]) -> list[Column]:
+def _in_several_modules(rows: Sequence[LineRow]) -> set[tuple[str, str]]:
+    """The files and functions that several modules have: that of the program, and its copy in a child that spawned."""
+    modules: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for place in (row.place for row in rows if row.place):
+        modules[place.file, place.function].add(place.module)
+    return {function for function, names in modules.items() if len(names) > 1}
+
+
+def _name_columns(rows: Sequence[LineRow], places: Places, apart: Sequence[str]) -> list[Column]:
+    several = _in_several_modules(rows)
+
+    def module(row: LineRow) -> str:
+        return clean(row.place.module) if row.place and (row.place.file, row.place.function) in several else ""
+
     def place(row: LineRow) -> str:
         if not row.place:
             return clean(row.name)
@@ -109,6 +123,7 @@ def _name_columns(places: Places, apart: Sequence[str]) -> list[Column]:
     return [
         Column("line", place, right=False, flexible=True, keep="end"),
         Column("function", lambda row: clean(row.place.function) if row.place else "", right=False, flexible=True),
+        *([Column("module", module, right=False)] if several else []),
         *map(_label_column, apart),
     ]
 

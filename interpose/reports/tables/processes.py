@@ -41,6 +41,8 @@ NAMES = (
     *USAGE,
 )
 
+WITH_OURS = "written: with what interpose wrote for that process (docs/limits/processes.md)"
+
 Row = tuple[int, Node]
 
 
@@ -65,7 +67,8 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
     ]
     if any(_why(node) for _, node in rows):
         columns.append(Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True))
-    return Table(NAMES, _values, columns, rows, shown=places.shown)
+    notes = [WITH_OURS] if any(_writes_ours(node) for _, node in rows) else []
+    return Table(NAMES, _values, columns, rows, notes=notes, shown=places.shown)
 
 
 def _name(node: Node) -> str:
@@ -120,6 +123,12 @@ def _told(node: Node, figure: Callable[[Child], str]) -> str:
     """A figure that older experiments do not have."""
     measured = used_by(node)
     return figure(measured) if measured and measured.record.usage else ""
+
+
+def _writes_ours(node: Node) -> bool:
+    """Whether what it wrote is shown, and interpose's files of it are a part of that."""
+    measured = used_by(node)
+    return node.is_followed and bool(measured and measured.record.usage and measured.written_bytes)
 
 
 def _faults(child: Child) -> str:

@@ -302,3 +302,29 @@ def test_a_file_is_one_row_however_it_was_called(interpose, traced):
     assert (done.returncode, done.stderr) == (0, "")
     assert (found["rel.bin"]["bytes"], found["rel.bin"]["calls"]) == (2200, 8)
     assert "below/own.txt" in found and not [name for name in found if name.endswith("/rel.bin")]
+
+
+def test_a_wait_in_progress_is_told_without_the_waits_inside_of_it(interpose):
+    build = Build("test.1.er", cwd="/home/u")
+    wait = build.stack(build.site("/home/u/serve.py", 9, "work"))
+    inside = build.stack(build.site("/usr/lib/python3.12/threading.py", 355, "wait", own=0), wait)
+    other = build.stack(build.site("/home/u/serve.py", 20, "called_back"), inside)
+    names = ("threading.Event.wait", "threading.Condition.wait", "threading.Lock.acquire", "time.sleep")
+    calls = [(build.intrinsic(each, "sync"), at) for each, at in zip(names, (wait, inside, inside, other), strict=True)]
+    opened = [
+        {"start_ns": START_NS + number * SECOND, "call": number, "intrinsic": intrinsic, "stack": at}
+        for number, (intrinsic, at) in enumerate(calls, 1)
+    ]
+    build.thread(open_calls=opened, main=1, tid=812, made=4)
+    build.thread(open_calls=[opened[2] | {"call": 9}], tid=813, made=1)
+    build.ended(10 * SECOND, 0)
+    build.write()
+
+    _, out, _ = interpose("report")
+
+    told = [line.split()[2:5] for line in out.splitlines() if line.startswith(" in progress  ") and " at " in line]
+    assert sorted(told) == [
+        ["threading.Event.wait", "at", "serve.py:9"],
+        ["threading.Lock.acquire", "at", "serve.py:9"],
+        ["time.sleep", "at", "serve.py:20"],
+    ]
