@@ -14,10 +14,8 @@ from typing import NamedTuple, Protocol
 from interpose.cli.running.group_witness import GroupWitness
 
 # What cannot be caught, what job control does with us, and what is for a parent or for who opened a file.
-OURS = frozenset(
-    (signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
-    + (signal.SIGCHLD, signal.SIGIO)
-)
+JOB_CONTROL = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
+OURS = frozenset((*JOB_CONTROL, signal.SIGKILL, signal.SIGCHLD, signal.SIGIO))
 FORWARDED = frozenset(signal.valid_signals() - OURS)  # if sent to us alone
 OUR_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)  # who executed us may have set them for the program
 SI_KERNEL = 0x80
