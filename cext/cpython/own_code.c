@@ -92,6 +92,31 @@ static bool is_launcher(const PyCodeObject *code)
     return false;
 }
 
+static bool has_text(PyObject *texts, const char *plain)
+{
+    for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(texts); each++)
+        if (PyUnicode_Check(PyTuple_GET_ITEM(texts, each)) && is_text(PyTuple_GET_ITEM(texts, each), plain))
+            return true;
+    return false;
+}
+
+/* A console script, which an installer generates for a package: it takes an ending of Windows from `sys.argv[0]`, calls
+   the function that it imports, and defines nothing. */
+static bool is_console_script(const PyCodeObject *code)
+{
+    static const char *const endings[] = {".exe", "(-script\\.pyw|\\.exe)?$", "(-script\\.pyw?|\\.exe)?$", "-script.pyw"};
+    enum { NAMES_AT_MOST = 10 };
+    PyObject *names = code->co_names;
+    if (PyTuple_GET_SIZE(names) > NAMES_AT_MOST || !is_text(code->co_name, "<module>"))
+        return false;
+    if (!has_text(names, "argv") || !has_text(names, "exit") || !has_text(names, "__name__"))
+        return false;
+    for (size_t each = 0; each < sizeof endings / sizeof *endings; each++)
+        if (has_text(code->co_consts, endings[each]))
+            return true;
+    return false;
+}
+
 /* The file of the module that was imported under the name in these globals. `__main__` is left out: a program's main
    module need not have a file, and the module imported under that name may be the tool that runs it. */
 static PyObject *file_of_named(PyObject *names)
@@ -130,5 +155,5 @@ static bool is_made_by_library(const PyCodeObject *code, frame *here)
 bool is_own_code(const PyCodeObject *code, frame *here)
 {
     return is_own(code->co_filename) && !is_of_start(here) && !is_of_namedtuple(code, here) &&
-           !is_made_by_library(code, here) && !is_launcher(code);
+           !is_made_by_library(code, here) && !is_launcher(code) && !is_console_script(code);
 }

@@ -1,17 +1,21 @@
 """`interpose run`: signals that pause and let go on, or take labelled samples; an experiment made anew."""
 
 import argparse
+import fcntl
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 from tracing import events_of, until
 
+from interpose.cli.running.child import FORWARDED
 from interpose.cli.running.signals import Asked, add_signal_arguments, signals_of
 from interpose.errors import UsageError
 from interpose.experiments.metadata.control import Control
@@ -40,6 +44,27 @@ for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR2):
 print("ready", flush=True)
 sys.stdin.read()
 """
+# Handles all that can be handled, and misses none: what comes just before a call that waits does not interrupt it.
+# Each line on standard input makes it leave its group; the end of the input ends it.
+HANDLES_ALL = """
+import os, select, signal
+came, note = os.pipe()
+os.set_blocking(note, False)
+signal.set_wakeup_fd(note)
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+    signal.signal(number, lambda *_: None)
+print("ready", flush=True)
+while True:
+    if came in select.select([0, came], [], [])[0]:
+        for number in os.read(came, 64):
+            os.write(1, b"got %d\\n" % number)
+    elif os.read(0, 64):
+        os.setpgid(0, 0)
+        os.write(1, b"left\\n")
+    else:
+        break
+"""
+DIES = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -182,9 +207,9 @@ def handling(begun):
     return lambda: begun(HANDLES, start_new_session=True)
 
 
-def test_a_signal_to_the_process_group_comes_once(handling):
+def test_a_signal_to_the_process_group_comes_once(handling_all):
     """What goes to `interpose run` alone is passed on. It passes on what has the lower number first."""
-    process = handling()
+    process = handling_all()
 
     for _ in range(30):
         os.killpg(process.pid, signal.SIGHUP)
@@ -240,6 +265,113 @@ def test_a_signal_that_the_program_handles_does_not_end_us(handling):
         said, _ = process.communicate()
 
         assert (process.returncode, said) == (5, f"got {int(signal.SIGUSR2)}\n")
+
+
+@pytest.fixture
+def handling_all(begun):
+    """The same with a program that handles all signals."""
+    return lambda **more: begun(HANDLES_ALL, **{"start_new_session": True, **more})
+
+
+def got(process):
+    return int(process.stdout.readline().removeprefix("got "))
+
+
+ALL = sorted(FORWARDED)
+ENDED = ("", 0)
+
+
+def ended(process):
+    """What else it said, and how it ended."""
+    said, _ = process.communicate()
+    return said, process.returncode
+
+
+def test_a_signal_to_us_alone_comes_once(handling_all):
+    process = handling_all()
+
+    for number in ALL:
+        process.send_signal(number)
+        assert got(process) == number
+    assert ended(process) == ENDED
+
+
+def test_each_signal_to_the_process_group_comes_once(handling_all):
+    process = handling_all()
+
+    for number in ALL:
+        os.killpg(process.pid, number)
+        assert got(process) == number
+    assert ended(process) == ENDED
+
+
+def test_signals_come_without_the_witness(handling_all):
+    process = handling_all()
+    os.kill(witness_of(process), signal.SIGKILL)
+
+    for number in ALL:
+        process.send_signal(number)
+        assert got(process) == number
+    assert ended(process) == ENDED
+
+
+def test_a_program_with_a_group_of_its_own_gets_what_goes_to_ours(handling_all):
+    process = handling_all()
+    process.stdin.write("leave\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "left\n"
+
+    for send in (process.send_signal, lambda number: os.killpg(process.pid, number)):
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGTERM):
+            send(number)
+            assert got(process) == number
+    assert ended(process) == ENDED
+
+
+def test_an_interrupt_comes_where_it_is_ignored_by_us(handling_all):
+    """As a shell without job control starts what it runs in the background."""
+    process = handling_all(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+        process.send_signal(number)
+        assert got(process) == number
+    assert ended(process) == ENDED
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGABRT", "SIGSEGV", "SIGRTMIN"])
+def test_we_end_by_the_signal_that_ends_the_program(begun, name):
+    number = getattr(signal, name)
+    process = begun(DIES, stderr=subprocess.PIPE)
+    process.send_signal(number)
+
+    assert process.wait() == -number
+
+
+def test_what_a_program_ignores_ends_neither(begun):
+    process = begun(f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {DIES}")
+    for number in (signal.SIGINT, signal.SIGWINCH, signal.SIGURG):
+        process.send_signal(number)
+
+    assert ended(process) == ENDED
+
+
+def test_what_the_terminal_sends_comes_once(handling_all):
+    ours, theirs = pty.openpty()
+
+    def take_terminal():
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    process = handling_all(start_new_session=False, preexec_fn=take_terminal, pass_fds=(theirs,))
+    for _ in range(10):
+        for key, number in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)):
+            os.write(ours, key)
+            assert got(process) == number
+        process.send_signal(signal.SIGTERM)
+        assert got(process) == signal.SIGTERM
+    assert ended(process) == ENDED
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_which_signal_asks_for_what():

@@ -566,3 +566,20 @@ def test_signals_are_waited_for_idly(traced):
         ("signal.sigwait", "idle"),
         ("signal.sigtimedwait", "idle"),
     ]
+
+
+def test_gevents_threads_are_idle_without_work(traced):
+    pytest.importorskip("gevent")
+    done = traced("""
+        import gevent, gevent.threadpool
+        pool = gevent.threadpool.ThreadPool(1)
+        assert pool.apply(abs, (-1,)) == 1
+        gevent.sleep(0.3)
+        assert pool.apply(abs, (-1,)) == 1
+    """)
+    founder = done.experiment.founder
+    found = waits(done, thread=other_threads(founder)[0])
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("gevent.ThreadPool.get", "idle") in kinds(found)
+    assert {kind for _, kind in kinds(found)} == {"idle"}

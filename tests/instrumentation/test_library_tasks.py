@@ -156,3 +156,46 @@ def test_a_worker_that_waits_for_tasks_of_redis_is_idle(traced, tmp_path):
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     assert waited_ns["idle"] >= 3e9
     assert waited_ns["net"] < waited_ns["idle"] / 10
+
+
+LISTENS = """
+import os, time
+import dramatiq
+from dramatiq.brokers.rabbitmq import RabbitmqBroker
+
+broker = RabbitmqBroker(url="amqp://guest:guest@127.0.0.1")
+dramatiq.set_broker(broker)
+handled = []
+
+@dramatiq.actor(queue_name=f"shop-{os.getpid()}")
+def pack(name):
+    handled.append(name)
+
+worker = dramatiq.Worker(broker, worker_threads=1)
+worker.start()
+time.sleep(1)
+pack.send("hush")
+while not handled:
+    time.sleep(0.01)
+worker.stop()
+for name in (*broker.queues, f"{pack.queue_name}.XQ", f"{pack.queue_name}.DQ"):
+    broker.channel.queue_delete(name)
+"""
+
+
+def test_a_worker_of_dramatiq_that_waits_for_rabbitmq_is_idle(traced):
+    for package in ("dramatiq", "pika"):
+        pytest.importorskip(package)
+    need_server("rabbitmq")
+
+    done = traced(LISTENS)
+    founder = done.experiment.founder
+    waited_ns = Counter()
+    for event in done.events("dramatiq.rabbitmq.Consumer.__next__"):
+        waited_ns[founder.intrinsic(event.intrinsic).kind] += event.wall_ns
+    long = [event for event in done.events("select.epoll.poll") if event.wall_ns > 100e6]
+
+    assert done.returncode == 0, done.stderr
+    assert list(waited_ns) == ["idle"]
+    assert waited_ns["idle"] > 500e6
+    assert {founder.intrinsic(event.intrinsic).kind for event in long} <= {"idle"}

@@ -26,6 +26,8 @@ SINCE_3_13 |= {each.name for each in INTRINSICS if each.module == "dbm.sqlite3"}
 IN_THREADS_OF_PACKAGES = {
     "celery.worker.trace_task_ret",
     "celery.worker.fast_trace_task",
+    "dramatiq.rabbitmq.Consumer.__next__",
+    "gevent.ThreadPool.get",
     "kombu.redis.Channel.brpop_start",
     "starlette.background.BackgroundTask.__call__",  # test_background_tasks
     "starlette.routing.Route.handle",

@@ -13,9 +13,11 @@ from typing import NamedTuple, Protocol
 
 from interpose.cli.running.group_witness import GroupWitness
 
-# Sent to us alone; what the terminal sends, the child gets itself.
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-LEFT_TO_THE_CHILD = (signal.SIGINT, signal.SIGQUIT)
+# What cannot be caught, what job control does with us, and what is for a parent or for who opened a file.
+JOB_CONTROL = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
+OURS = frozenset((*JOB_CONTROL, signal.SIGKILL, signal.SIGCHLD, signal.SIGIO))
+FORWARDED = frozenset(signal.valid_signals() - OURS)  # if sent to us alone
+OUR_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)  # who executed us may have set them for the program
 SI_KERNEL = 0x80
 
 
@@ -48,15 +50,17 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
     """Start a program, pass signals on to it, wait for its end. Raises OSError if it cannot be started.
 
     The signals are blocked from before it starts until its end, and taken one at a time: none is lost, none comes
-    twice, and none goes to a process that has the number after the child.
+    twice, and none goes to a process that has the number after the child. While blocked, even an ignored one comes.
     """
-    waited_for = {signal.SIGCHLD, *FORWARDED}.union(*(each.signals for each in attendants))
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, *LEFT_TO_THE_CHILD)}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, *LEFT_TO_THE_CHILD})
+    waited_for = {signal.SIGCHLD, *FORWARDED}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGINT)}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
     witness = GroupWitness(FORWARDED)
 
     def as_we_were() -> None:
-        _handle(handlers)
+        if handlers[signal.SIGINT] != signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler is ours
+        signal.signal(signal.SIGCHLD, handlers[signal.SIGCHLD])
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     try:
@@ -64,25 +68,37 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
             signal.SIGCHLD, signal.SIG_DFL
         )  # where it is ignored, the kernel forgets how a child ended
         process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
-        _handle(dict.fromkeys(LEFT_TO_THE_CHILD, signal.SIG_IGN))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, LEFT_TO_THE_CHILD)  # blocked, even an ignored one waits
         while (ended := _ended(process)) is None:
             came = next_signal(waited_for, [each.attend() for each in attendants])
             if came is not None and not _taken(came, attendants) and not _has_it(process.pid, came, witness):
-                os.kill(process.pid, came.si_signo)
+                _pass_on(process.pid, came.si_signo)
         return ended
     finally:
         witness.end()
         while signal.sigtimedwait(waited_for, 0):  # it was for the child, which has ended as it wanted
             pass
-        as_we_were()
+        signal.signal(signal.SIGCHLD, handlers[signal.SIGCHLD])
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> bool:
-    """Whether the child got the signal itself: from the terminal, or with our process group."""
-    if came.si_code == SI_KERNEL:
-        return True
-    return witness.saw(came) and os.getpgid(child) == os.getpgrp()
+    """Whether the child got the signal itself, from the terminal or with our process group, or must not have it."""
+    by_kernel = came.si_code == SI_KERNEL
+    if by_kernel and came.si_signo in OUR_TIMERS:
+        return False
+    return (by_kernel or witness.saw(came)) and _is_in_our_group(child)
+
+
+def _is_in_our_group(child: int) -> bool:
+    """Whether the child gets what our group gets. In our place, the leader of a group could not have left it."""
+    return os.getpgid(child) == os.getpgrp() or os.getpgrp() != os.getpid()
+
+
+def _pass_on(child: int, number: int) -> None:
+    try:
+        os.kill(child, number)
+    except PermissionError:
+        pass  # it is another user's now, and who sent the signal could not have signalled it
 
 
 def _ended(process: subprocess.Popen[bytes]) -> Ended | None:
@@ -108,12 +124,12 @@ def next_signal(
 
 def _taken(came: signal.struct_siginfo, attendants: Sequence[Attendant]) -> bool:
     """Whether the signal is not for the child."""
-    number = signal.Signals(came.si_signo)
     for each in attendants:
-        if number in each.signals:
-            each.signalled(number)
+        if came.si_signo in each.signals:
+            each.signalled(signal.Signals(came.si_signo))
             return True
-    return number == signal.SIGCHLD
+    is_our_own = came.si_pid == os.getpid()  # such as SIGPIPE, where nobody reads what we say
+    return is_our_own or came.si_signo == signal.SIGCHLD
 
 
 def end_as(returncode: int) -> int:
@@ -135,8 +151,3 @@ def _write_no_core() -> None:
     """Limit cores to one byte, not to none: a core that goes to a program is written at any other limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (min(1, hard) if hard >= 0 else 1, hard))
-
-
-def _handle(handlers: dict[signal.Signals, signal._HANDLER]) -> None:
-    for number, handler in handlers.items():
-        signal.signal(number, handler)

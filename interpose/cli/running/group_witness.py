@@ -29,7 +29,7 @@ class GroupWitness:
         self._notes, note = os.pipe()
         os.set_blocking(self._notes, False)
         self._noted: list[tuple[int, int, int]] = []
-        self._expected: set[int] = set()  # signals that were seen pending: one note of each is still to come
+        self._expected: list[int] = []  # signals that were seen pending: a note of each is still to come
         self._pid = self._start(alive, note, frozenset(signals))
         os.close(alive)
         os.close(note)
@@ -67,7 +67,8 @@ class GroupWitness:
                 return True
         if not self._is_pending(came.si_signo):
             return False
-        self._expected.add(came.si_signo)  # what came again before it was noted is one with it
+        if came.si_signo >= signal.SIGRTMIN or came.si_signo not in self._expected:
+            self._expected.append(came.si_signo)  # another that came again before it was noted is one with it
         return True
 
     def _read_notes(self) -> None:

@@ -11,6 +11,7 @@ GREENLET = ("gevent.Greenlet.", "gevent._gevent_cgreenlet:Greenlet.")
 INTRINSICS = [
     Intrinsic("gevent.hub.Loop.poll", "gevent.libev.corecext:get_version", "net idle process", by="loop"),
     Intrinsic("gevent.sleep", "gevent.hub:sleep", "sleep idle"),
+    Intrinsic("gevent.ThreadPool.get", "gevent._threading:Queue.get", "idle sync", waits=True),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", waits=True),
     *alike(*EVENT, "wait", "sync idle", waits=True),
     *alike(*RESULT, "get", "sync idle", waits=True),

@@ -6,6 +6,7 @@ NAMED = {"detail": "word", "argument": None, "attribute": "name"}
 JOB = {**NAMED, "attribute": "_func_name"}
 ACTOR = {**NAMED, "attribute": "actor_name"}
 CHANNEL = ("billiard.connection.Connection.", "billiard.connection:_ConnectionBase.")  # celery's multiprocessing
+CONSUMER = ("dramatiq.rabbitmq.Consumer.", "dramatiq.brokers.rabbitmq:_RabbitmqConsumer.")
 QUEUES = ("kombu.redis.Channel.", "kombu.transport.redis:Channel._")  # how celery's broker Redis is asked
 RUN = {"detail": "word", "transaction": "is"}
 
@@ -18,6 +19,7 @@ INTRINSICS = [
     Intrinsic("rq.Job.perform", "rq.job:Job.perform", "logic", transaction="is", route="_func_name", **JOB),
     Intrinsic("dramatiq.Actor.send", "dramatiq.actor:Actor.send_with_options", "net", **ACTOR),
     Intrinsic("dramatiq.Actor", "dramatiq.actor:Actor.__call__", "logic", transaction="is", **ACTOR),
+    *alike(*CONSUMER, "__next__", "idle"),
     *alike(*CHANNEL, "send send_bytes", "process"),
     *alike(*QUEUES, "brpop_start", "idle"),
     *alike(*CHANNEL, "recv recv_bytes recv_bytes_into poll", "idle process"),
