@@ -1,13 +1,11 @@
-"""What children wrote is told with the note that interpose's own files of them are a part of it."""
-
-import json
+"""What children wrote is marked as estimated if interpose's own files of them are a part of it."""
 
 import pytest
 
 from interpose.analysis.recording.lineage import tree, walk
 from interpose.experiments.format.children import FORK
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.tables.processes import WITH_OURS, processes_table
+from interpose.reports.tables.processes import processes_table
 from tests.build import SECOND, START_NS, Build
 
 pytestmark = pytest.mark.any_python
@@ -25,23 +23,13 @@ def started(directory, is_recorded, out_blocks):
 
 
 @pytest.mark.parametrize(
-    ("is_recorded", "out_blocks", "notes"), [(True, 8, [WITH_OURS]), (True, 0, []), (False, 8, [])]
+    ("is_recorded", "out_blocks", "told"), [(True, 8, "~4.00 KiB"), (True, 0, "0 B"), (False, 8, "4.00 KiB")]
 )
-def test_it_is_noted_where_a_recorded_child_wrote(is_recorded, out_blocks, notes, tmp_path):
+def test_what_a_recorded_child_wrote_is_marked_as_estimated(is_recorded, out_blocks, told, tmp_path):
     experiment = Experiment(started(tmp_path, is_recorded, out_blocks))
 
     table = processes_table(walk(tree(experiment)), experiment.founder)
+    (_, child), (written,) = table.rows, [each for each in table.columns if each.title == "written"]
 
-    assert list(table.notes) == notes
-    assert [table.values(row)["written_bytes"] for row in table.rows] == [None, 512 * out_blocks]
-
-
-def test_the_note_is_for_people(interpose_here, tmp_path):
-    path = started(tmp_path, True, 8)
-
-    text = interpose_here("processes", path)
-    machine = interpose_here("processes", path, "--format", "json")
-
-    assert text.stderr == f"interpose: {WITH_OURS}\n"
-    assert machine.stderr == ""
-    assert json.loads(machine.stdout)[1]["written_bytes"] == 4096
+    assert written.show(child) == told
+    assert table.values(child)["written_bytes"] == 512 * out_blocks

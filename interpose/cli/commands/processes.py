@@ -6,7 +6,6 @@ import argparse
 
 from interpose.analysis.recording.lineage import tree, walk
 from interpose.cli.experiment_choice import add_experiment_argument, note_damages, open_experiment
-from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, write_table
 from interpose.reports.tables.processes import processes_table
 
@@ -22,9 +21,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiment(arguments.experiment)
-    table = processes_table(walk(tree(experiment)), experiment.founder)
-    if arguments.format == "text":
-        for note in table.notes:
-            say(note)
-    write_table(table, arguments)
+    write_table(processes_table(walk(tree(experiment)), experiment.founder), arguments)
     return note_damages(experiment)

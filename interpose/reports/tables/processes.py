@@ -41,8 +41,6 @@ NAMES = (
     *USAGE,
 )
 
-WITH_OURS = "written: with what interpose wrote for that process (docs/limits/processes.md)"
-
 Row = tuple[int, Node]
 
 
@@ -60,15 +58,14 @@ def processes_table(rows: Iterable[Row], founder: Process) -> Table:
         Column("in kernel", lambda row: _told(row[1], lambda child: duration(child.record.system_ns)), optional=True),
         Column("faults", lambda row: _told(row[1], _faults), optional=True),
         Column("read", lambda row: _told(row[1], lambda child: size(child.read_bytes)), optional=True),
-        Column("written", lambda row: _told(row[1], lambda child: size(child.written_bytes)), optional=True),
+        Column("written", lambda row: _told(row[1], lambda child: _written(row[1], child)), optional=True),
         Column("status", lambda row: ending_in_words(row[1].ending), right=False),
         Column("command", lambda row: clean(_command_in_short(row[1])), right=False, flexible=True),
         Column("started at", lambda row: _where(row[1], places), right=False, optional=True),
     ]
     if any(_why(node) for _, node in rows):
         columns.append(Column("not followed", lambda row: clean(_why(row[1])), right=False, flexible=True))
-    notes = [WITH_OURS] if any(_writes_ours(node) for _, node in rows) else []
-    return Table(NAMES, _values, columns, rows, notes=notes, shown=places.shown)
+    return Table(NAMES, _values, columns, rows, shown=places.shown)
 
 
 def _name(node: Node) -> str:
@@ -125,10 +122,9 @@ def _told(node: Node, figure: Callable[[Child], str]) -> str:
     return figure(measured) if measured and measured.record.usage else ""
 
 
-def _writes_ours(node: Node) -> bool:
-    """Whether what it wrote is shown, and interpose's files of it are a part of that."""
-    measured = used_by(node)
-    return node.is_followed and bool(measured and measured.record.usage and measured.written_bytes)
+def _written(node: Node, child: Child) -> str:
+    """What it wrote; that of a recorded process contains interpose's own files of it."""
+    return f"{'~' if node.is_followed and child.written_bytes else ''}{size(child.written_bytes)}"
 
 
 def _faults(child: Child) -> str:
