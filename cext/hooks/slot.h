@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kinds.h"
@@ -167,13 +168,15 @@ struct slot {
     uint8_t traffic; /* it reads or writes through a descriptor */
     uint8_t asks; /* it waits for a user at the keyboard, if it is of the kind screen */
     uint8_t shape; /* of pair: how its argument is interpreted */
+    uint8_t through; /* only recorded calls need to know of its calls */
     uint8_t levels[KIND_COUNT]; /* enum level, by what is added to its number */
     uint8_t lowered; /* not all of them are LEVEL_time, or begin_checked reads headers */
-    uint8_t through; /* only recorded calls need to know of its calls */
     uint8_t watched; /* enum watched */
     uint8_t sampled; /* its calls are transactions, one in N of which is kept */
     uint8_t taken;
 };
+/* What changes while threads call shares no word with what does not, which compilers read by the word. */
+_Static_assert(offsetof(struct slot, levels) % sizeof(uint64_t) == 0, "levels begin a word");
 
 /* What the filter needs to know about the calls of a slot first of all: nothing; their sites; whether they are
    inside a database call; or nothing more, because all are excluded. For an unready slot the intrinsic is not known
