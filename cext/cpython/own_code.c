@@ -100,21 +100,45 @@ static bool has_text(PyObject *texts, const char *plain)
     return false;
 }
 
-/* A console script, which an installer generates for a package: it takes an ending of Windows from `sys.argv[0]`, calls
-   the function that it imports, and defines nothing. */
+static bool is_one_of(PyObject *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (is_text(text, *words))
+            return true;
+    return false;
+}
+
+/* Are its only texts those that an installer writes: an ending of Windows, and `__main__`? And does it import one name
+   from one module? */
+static bool has_what_is_generated(PyObject *consts)
+{
+    static const char *const endings[] = {".exe", "(-script\\.pyw|\\.exe)?$", "(-script\\.pyw?|\\.exe)?$", "-script.pyw", NULL};
+    static const char *const others[] = {"__main__", "", NULL};
+    int found = 0, imported = 0;
+    for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(consts); each++) {
+        PyObject *one = PyTuple_GET_ITEM(consts, each);
+        if (PyCode_Check(one) || (PyTuple_Check(one) && PyTuple_GET_SIZE(one) != 1))
+            return false;
+        imported += PyTuple_Check(one);
+        if (PyUnicode_Check(one) && !is_one_of(one, others)) {
+            if (!is_one_of(one, endings))
+                return false;
+            found++;
+        }
+    }
+    return found && imported == 1;
+}
+
+/* A console script, which an installer generates for a package: it takes an ending of Windows from `sys.argv[0]`, and
+   calls the function that it imports. */
 static bool is_console_script(const PyCodeObject *code)
 {
-    static const char *const endings[] = {".exe", "(-script\\.pyw|\\.exe)?$", "(-script\\.pyw?|\\.exe)?$", "-script.pyw"};
     enum { NAMES_AT_MOST = 10 };
     PyObject *names = code->co_names;
     if (PyTuple_GET_SIZE(names) > NAMES_AT_MOST || !is_text(code->co_name, "<module>"))
         return false;
-    if (!has_text(names, "argv") || !has_text(names, "exit") || !has_text(names, "__name__"))
-        return false;
-    for (size_t each = 0; each < sizeof endings / sizeof *endings; each++)
-        if (has_text(code->co_consts, endings[each]))
-            return true;
-    return false;
+    bool ends = has_text(names, "argv") && has_text(names, "exit") && has_text(names, "__name__");
+    return ends && has_what_is_generated(code->co_consts);
 }
 
 /* The file of the module that was imported under the name in these globals. `__main__` is left out: a program's main

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpython/attributes.h"
+#include "cpython/side_lock.h"
 #include "hooks/object_texts.h"
 
 /* One part of a path. */
@@ -86,6 +87,17 @@ static bool is_one_part(const char *path, const char *end, PyObject *value)
     return found == 1;
 }
 
+/* Every part is compared with the others, and who asks chooses their number: a path with more is told as it is. */
+static bool has_few_parts(const char *path, const char *end)
+{
+    enum { PARTS_AT_MOST = 32 };
+    struct part part;
+    int parts = 0;
+    while (path && parts <= PARTS_AT_MOST && next_part(&path, end, &part))
+        parts++;
+    return parts <= PARTS_AT_MOST;
+}
+
 /* Whether a route's pattern has the parameter itself: `{name}` or `{name:int}`. */
 static bool names_parameter(const char *pattern, const char *name, size_t length)
 {
@@ -121,9 +133,11 @@ void append_mounts(struct text *text, PyObject *told, PyObject *mount, const cha
     struct part part;
     Py_ssize_t bytes = 0, length = 0;
     const char *path = bytes_of_text(mount, &bytes), *end = path ? path + bytes : NULL;
-    PyObject *given = entry_named(told, "path_params");
-    PyObject *values = given && PyDict_CheckExact(given) ? PyDict_Copy(given) : NULL;
-    for (const char *at = path; at && next_part(&at, end, &part);) {
+    PyObject *given = has_few_parts(path, end) ? entry_named(told, "path_params") : NULL;
+    PyObject *values = NULL;
+    if (given && PyDict_CheckExact(given))
+        values = IS_FREE_THREADED ? PyDict_Copy(given) : Py_NewRef(given);
+    for (const char *at = path; at && made.length < made.room && next_part(&at, end, &part);) {
         const char *name = name_of_part(&part, path, end, values, pattern, &length);
         text_append(&made, "/{", name ? 2 : 1);
         text_append(&made, name ? name : part.bytes, name ? (size_t)length : part.length);

@@ -64,6 +64,27 @@ def test_a_route_of_starlette_is_named_below_its_mounts_and_without_the_servers_
     assert counts(done) == Counter(NAMES.values())
 
 
+DEEP = ASKING + """
+    from starlette.applications import Starlette
+    from starlette.responses import PlainTextResponse
+    from starlette.routing import Mount, Route
+    async def answer(request):
+        return PlainTextResponse("ok")
+    files = Mount("/files/{below:path}", routes=[Route("/end", answer)])
+    asyncio.run(ask(Starlette(routes=[Mount("/{tenant}", routes=[files])]), sys.argv[1:]))
+"""
+
+
+@pytest.mark.packages
+def test_a_path_of_very_many_parts_is_told_as_it_is(traced):
+    pytest.importorskip("starlette")
+    few, many = "/b/files/c/end", f"/a/files{'/a' * 40}/end"
+
+    done = traced(DEEP, few, many)
+
+    assert counts(done) == Counter([f"GET {many}", "GET /{tenant}/files/{below}/end"])
+
+
 FASTAPI = """
     import http.client, socket, threading, time
     import fastapi, uvicorn

@@ -31,14 +31,33 @@ if __name__ == "__main__":
     sys.exit(init())
 """,
 }
-WRITTEN = """
+WRITTEN = {
+    "another ending": """
 import sys
 from mimetypes import init
 if __name__ == "__main__":
     if sys.argv[0].endswith(".gz"):
         sys.argv[0] = sys.argv[0][:-3]
     sys.exit(init())
-"""
+""",
+    "one more text": """
+import sys
+from mimetypes import init
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        if path.endswith(".exe"):
+            sys.exit("no programs")
+    init()
+""",
+    "no function of a package": """
+import sys
+import mimetypes
+if __name__ == "__main__":
+    if sys.argv[0].endswith(".exe"):
+        sys.exit(1)
+    mimetypes.init()
+""",
+}
 
 
 def own_functions(done):
@@ -57,8 +76,9 @@ def test_a_console_script_is_not_the_programs_own_code(traced, source):
     assert own_functions(done) == set()
 
 
-def test_a_program_that_calls_a_function_of_a_package_is_own_code(traced):
-    done = traced(WRITTEN)
+@pytest.mark.parametrize("source", WRITTEN.values(), ids=WRITTEN)
+def test_a_program_that_looks_much_like_one_is_own_code(traced, source):
+    done = traced(source)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert own_functions(done) == {"<module>"}
