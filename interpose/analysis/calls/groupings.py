@@ -90,10 +90,8 @@ def _of_what(kind: str, label: str) -> Callable[[Process, Mapping[str, int]], Ro
         found = intrinsic.kind
         if found != kind or (kind == DATABASE and intrinsic.name not in with_statements(process)):
             return Row(found, None, {label: ""})
-        if process.is_start_up(key["stack"]):
-            return Row(found, None, {label: START_UP})
-        what = process.string(key["detail"])
-        return Row(found, None, {label: _from_where_it_began(process, what) if kind == "file" else what})
+        is_start_up = process.is_start_up(key["stack"])
+        return Row(found, None, {label: START_UP if is_start_up else process.string(key["detail"])})
 
     return row_of
 
@@ -172,18 +170,10 @@ def program_label(process: Process) -> str:
         return f"{program_label(main)}{MULTIPROCESSING_CHILD}"
     if not script or script.startswith("-") or not process.log.cwd:
         return script or process.log.executable or UNKNOWN
-    return _from_where_it_began(process, script)
-
-
-def _from_where_it_began(process: Process, path: str) -> str:
-    """`path` as it is called from the directory in which the founder began, if it is below: what `process` called by
-    its name there, and what it had open, is one file."""
-    if not path or not process.log.cwd or path.startswith("<"):  # as that of a pipe
-        return path
     founder = process
     while founder.starter:
         founder = founder.starter
-    return path_of(process, path).removeprefix(founder.log.cwd.rstrip("/") + "/")
+    return path_of(process, script).removeprefix(founder.log.cwd.rstrip("/") + "/")
 
 
 _WHOLE_LABELS = {

@@ -280,30 +280,6 @@ def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
     ]
 
 
-FILES = """
-import os, subprocess, sys
-number = os.open("rel.bin", os.O_CREAT | os.O_RDWR)
-os.write(number, b"x" * 1000)
-os.write(os.dup(number), b"y" * 500)
-os.close(os.open("./rel.bin", os.O_RDONLY))
-os.mkdir("below")
-child = "import os; os.read(os.open('../rel.bin', os.O_RDONLY), 700); os.open('own.txt', os.O_CREAT)"
-subprocess.run([sys.executable, "-c", child], cwd="below", check=True)
-reader, writer = os.pipe()
-os.write(writer, b"z")
-"""
-
-
-def test_a_file_is_one_row_however_it_was_called(interpose, traced):
-    done = traced(FILES)
-    rows = json.loads(interpose("report", "--by", "file", "--format", "json", done.path)[1])
-    found = {row["file"]: row for row in rows if row.get("file")}
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (found["rel.bin"]["bytes"], found["rel.bin"]["calls"]) == (2200, 8)
-    assert "below/own.txt" in found and not [name for name in found if name.endswith("/rel.bin")]
-
-
 def test_a_wait_in_progress_is_told_without_the_waits_inside_of_it(interpose):
     build = Build("test.1.er", cwd="/home/u")
     wait = build.stack(build.site("/home/u/serve.py", 9, "work"))
