@@ -366,6 +366,71 @@ def test_a_request_behind_middleware_has_the_cpu_time_of_its_endpoint(traced, co
     assert sum(each.sums.cpu_ns for each in made.rows) == profile(analysis, "kind").total.cpu_ns
 
 
+BEHIND_A_SLEEP = COMMON + """
+    import asyncio, fastapi, uvicorn
+    shop = fastapi.FastAPI()
+    @shop.get("/computes")
+    async def computes():
+        begun = time.perf_counter_ns()
+        sum(number * number % 7 for number in range(800_000))
+        say(served=time.perf_counter_ns() - begun)
+    @shop.get("/awaits")
+    async def awaits():
+        begun = time.perf_counter_ns()
+        due = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.1, due.set)
+        await due.wait()
+        say(served=time.perf_counter_ns() - begun)
+    @shop.middleware("http")
+    async def sleeping(request, further):
+        begun = time.perf_counter_ns()
+        await asyncio.sleep(0.1)
+        say(slept=time.perf_counter_ns() - begun)
+        return await further(request)
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(shop, port=port, loop="asyncio", log_level="critical", lifespan="off"))
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    connected(port).close()
+    for _ in range(5):
+        ask(connected(port), sys.argv[1])
+    server.should_exit = True
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+@pytest.mark.parametrize(("path", "kind"), [("/computes", "logic"), ("/awaits", "sync")])
+def test_what_middleware_sleeps_is_not_taken_for_the_wait_for_its_endpoint(traced, path, kind, consolidates):
+    for package in ("fastapi", "uvicorn"):
+        pytest.importorskip(package)
+
+    done = traced(BEHIND_A_SLEEP, path, INTERPOSE_CONSOLIDATE=consolidates)
+    slept_ns, served_ns = (sum(each.get(what, 0) for each in lines(done)) for what in ("slept", "served"))
+    (row,) = [each for each in transactions(Analysis(done.experiment)).rows if each.is_named]
+    took_ns = {each: share.wall_ns for each, share in row.split.items()}
+    else_ns = row.response_ns - slept_ns - served_ns
+
+    assert (row.name, row.sums.calls) == (f"GET {path}", 5)
+    assert row.response_ns == sum(took_ns.values())
+    assert 5 * 95_000_000 <= took_ns["sleep"] <= slept_ns + else_ns
+    assert took_ns[kind] <= served_ns + else_ns
+    assert took_ns[kind] >= (5 * 95_000_000 if path == "/awaits" else row.cpu_ns // 2)
+
+
+@pytest.mark.packages
+def test_what_middleware_sleeps_is_kept_without_stacks(traced):
+    for package in ("fastapi", "uvicorn"):
+        pytest.importorskip(package)
+
+    done = traced(BEHIND_A_SLEEP, "/awaits", INTERPOSE_STACK="none")
+    (row,) = [each for each in transactions(Analysis(done.experiment)).rows if each.is_named]
+
+    assert row.response_ns == sum(share.wall_ns for share in row.split.values())
+    assert row.split["sleep"].wall_ns >= 5 * 95_000_000
+
+
 def in_order(served):
     """Requests that overlap, in the order in which their handlers began: that of the database calls inside."""
     begun = {}

@@ -8,10 +8,14 @@ time of calls inside of a call, if it is more than what that call has inside its
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from interpose.analysis.consolidation.records import Record
+from interpose.experiments.model.stacks import Site
+
+_OF_LOOPS = frozenset(("asyncio", "anyio"))  # packages that await for who calls them
+_BUILT_ON = {"fastapi": "starlette"}
 
 
 class InOtherTasks(NamedTuple):
@@ -39,15 +43,64 @@ def in_other_tasks(record: Record) -> Iterator[InOtherTasks]:
             yield InOtherTasks(around, wall_ns * cpu_ns // served_cpu_ns, cpu_ns)
 
 
-def waits_for(other: InOtherTasks, kind_of: Callable[[Record], str]) -> Counter[str]:
-    """By kind, for how long the calls around it awaited what other tasks did: as long as that took, from all that they
-    awaited in proportion."""
-    suspended: Counter[str] = Counter()
-    waiting = [each for each in other.around.inner if not each.name]
+def waits_for(
+    other: InOtherTasks, kind_of: Callable[[Record], str], is_of_framework: Callable[[Record], bool]
+) -> Counter[str]:
+    """By kind, for how long the calls around it awaited what other tasks did: as long as that took.
+
+    That is taken from what the framework awaited in the task around, then from what it awaited in these tasks while
+    that one ran, and then from whatever else was awaited around, each in proportion: code that is not of the framework
+    mostly awaits something else. When all this was is not known, so it is an estimate.
+    """
+    around, inside = Counter[tuple[bool, str]](), Counter[tuple[bool, str]]()
+    for each in _awaited(other.around):
+        around[is_of_framework(each), kind_of(each)] += each.suspended_ns
+    for served in filter(lambda each: each.name, other.around.inner):
+        for each in _awaited(served):
+            inside[is_of_framework(each), kind_of(each)] += each.suspended_ns
+    waited: Counter[str] = Counter()
+    for found, by_framework in ((around, True), (inside, True), (around, False)):
+        by_kind = Counter({kind: ns for (is_its, kind), ns in found.items() if is_its == by_framework})
+        waited += _in_proportion(by_kind, other.wall_ns - waited.total())
+    return waited
+
+
+def _awaited(record: Record) -> Iterator[Record]:
+    """What was awaited in these calls, without the transactions inside of them."""
+    waiting = list(record.inner)
     while waiting:
         each = waiting.pop()
-        suspended[kind_of(each)] += each.suspended_ns
-        waiting.extend(inner for inner in each.inner if not inner.name)
-    whole_ns = suspended.total()
-    waited_ns = min(other.wall_ns, whole_ns)
-    return Counter({kind: ns * waited_ns // whole_ns for kind, ns in suspended.items() if ns})
+        if each.name:
+            continue
+        if each.suspended_ns:
+            yield each
+        waiting.extend(each.inner)
+
+
+def _in_proportion(by_kind: Counter[str], ns: int) -> Counter[str]:
+    """So much of all kinds together, or all there is."""
+    whole_ns = by_kind.total()
+    ns = min(ns, whole_ns)
+    return Counter({kind: each * ns // whole_ns for kind, each in by_kind.items() if each})
+
+
+def packages_of(intrinsics: Iterable[str]) -> frozenset[str]:
+    """The packages that intrinsics of these names are of, and those that these are built on."""
+    packages = {name.partition(".")[0] for name in intrinsics}
+    return frozenset(packages | {_BUILT_ON[each] for each in packages if each in _BUILT_ON})
+
+
+def is_called_by(packages: frozenset[str], frames: Iterable[Site]) -> bool:
+    """Whether code of these packages made a call from there, itself or with what event loops offer."""
+    for site in frames:
+        package = "" if site.own else _package_of(site.file)
+        if package not in _OF_LOOPS:
+            return package in packages
+    return False
+
+
+def _package_of(file: str) -> str:
+    """The package that a file is of: one that is installed, or the folder of a module of the standard library."""
+    folders = file.split("/")[:-1]
+    installed = [place for place, name in enumerate(folders) if name in ("site-packages", "dist-packages")]
+    return "".join(folders[installed[-1] + 1 : installed[-1] + 2] if installed else folders[-1:])

@@ -12,19 +12,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import number_of_statements, recording_ns
 from interpose.analysis.calls.rows import BEFORE, NOT_KEPT, OVERHEAD
-from interpose.analysis.consolidation.records import Record
+from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
-from interpose.analysis.transactions.other_tasks import in_other_tasks, waits_for
+from interpose.analysis.transactions.other_tasks import (
+    InOtherTasks,
+    in_other_tasks,
+    is_called_by,
+    packages_of,
+    waits_for,
+)
 from interpose.analysis.transactions.tracking import (
     OTHER,
     PSEUDO,
@@ -34,11 +40,13 @@ from interpose.analysis.transactions.tracking import (
     roles_of,
     site_of,
 )
+from interpose.errors import UsageError
 from interpose.experiments.metadata.log import LOWERED
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import KINDS, OF_KERNEL, ON_REQUEST
 
+BY = ("thread", "intrinsic")
 LOGIC = "logic"
 NOT_ENDED = ".OPEN"  # and a name: of those in progress when their process ended, or now
 OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
@@ -308,7 +316,9 @@ class _Splitter:
         self._process = process
         self._found = found
         self._roles = roles_of(process)
-        self._records = analysis.records_by_transaction(process, ("thread", "intrinsic"), histograms=True)
+        self._records = analysis.records_by_transaction(process, BY, histograms=True)
+        if any(record.name and any(in_other_tasks(record)) for record in self._records.calls()):
+            self._records = _with_stacks(analysis, process, self._records)
         self._statement = number_of_statements(process)
         kept = {each.number: each.record for each in process.threads}
         before = defaultdict(Before, before_the_ring(process))
@@ -420,10 +430,20 @@ class _Splitter:
         the waiting for it."""
         for other in in_other_tasks(record):
             sums = replace(sums, cpu_ns=sums.cpu_ns + other.cpu_ns)
-            for kind, wall_ns in waits_for(other, self._kind_of).items():
+            for kind, wall_ns in waits_for(other, self._kind_of, self._is_of_framework_of(other)).items():
                 share = split.get(kind, Share())
                 share.wall_ns -= min(wall_ns, share.wall_ns)
         return sums
+
+    def _is_of_framework_of(self, other: InOtherTasks) -> Callable[[Record], bool]:
+        """Whether the framework that began these tasks made calls; where no stack is known, what waits for others."""
+        packages = packages_of(self._process.intrinsic(each.key[1]).name for each in other.around.inner if each.name)
+
+        def is_of_framework(record: Record) -> bool:
+            stack = record.key[2] if len(record.key) > len(BY) else 0
+            return is_called_by(packages, self._process.frames(stack)) if stack else self._kind_of(record) == "sync"
+
+        return is_of_framework
 
     def _kind_of(self, record: Record) -> str:
         return self._process.intrinsic(record.key[1]).kind
@@ -482,6 +502,14 @@ class _Splitter:
                 continue
             yield each
             waiting.extend(each.inner)
+
+
+def _with_stacks(analysis: Analysis, process: Process, without: Records) -> Records:
+    """The records by stack, too; those `without`, if stacks were not kept."""
+    try:
+        return analysis.records_by_transaction(process, (*BY, "stack"), histograms=True)
+    except UsageError:
+        return without
 
 
 def _place_cpu(split: dict[str, Share], left_ns: int) -> None:
