@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from interpose.exports.summaries import summary_of
+
 INTERNAL, SERVER, CLIENT, PRODUCER = 1, 2, 3, 4
 _DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
               "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
@@ -24,10 +26,7 @@ _ROUTERS = ("starlette.routing.", "fastapi.routing.")
 _SERVED = re.compile(r"([A-Za-z_-]+) ([/^*].*)", re.DOTALL)
 _ASKED = re.compile(r"(?:([A-Za-z_-]+) )?([a-z][a-z0-9+.-]*://[^/]*.*|/.*)", re.DOTALL)
 _PATTERN = re.compile(r"[{<^]|\(\?")
-_VERBS = ("select insert update delete replace merge create drop alter truncate begin commit rollback end savepoint "
-          "release pragma explain with set show call copy vacuum analyze")  # fmt: skip
-_VERB = re.compile(rf"\s*({_VERBS.replace(' ', '|')})\b", re.IGNORECASE)
-_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+(?:if\s+(?:not\s+)?exists\s+)?([\w.]+)", re.IGNORECASE)
+_SOCKETS = ("socket", "ssl")
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:]*))(?::(\d+))?")
 
 
@@ -100,19 +99,10 @@ def _database(name: str, text: str, found: dict[str, Any]) -> Described:
     if library == "redis":
         return Described(text, CLIENT, {**found, "interpose.intrinsic": name, "db.operation.name": text})
     found["db.query.text"] = text
-    summary = _summary(text)
+    summary = summary_of(text)
     if not summary:
         return Described(name, CLIENT, found)
     return Described(summary, CLIENT, {**found, "interpose.intrinsic": name, "db.query.summary": summary})
-
-
-def _summary(statement: str) -> str:
-    """`SELECT orders`: the verb of a statement and the first table that it names; empty if it does not begin so."""
-    verb = _VERB.match(statement)
-    if not verb:
-        return ""
-    table = _TABLE.search(statement)
-    return f"{verb[1].upper()} {table[1]}" if table else verb[1].upper()
 
 
 def _connected(library: str, text: str) -> dict[str, Any]:
