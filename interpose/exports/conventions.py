@@ -38,14 +38,14 @@ class Described(NamedTuple):
     attributes: dict[str, Any]
 
 
-def call(name: str, kind: str, text: str) -> Described:
-    """Any call but an outermost transaction; `text` is its detail."""
+def call(name: str, kind: str, text: str, has_statement: bool = True) -> Described:
+    """Any call but an outermost transaction; `text` is its detail: of a database a statement, or something else."""
     library = name.partition(".")[0]
     found: dict[str, Any] = {"interpose.kind": kind}
     if library in _MESSAGES:
         return _message(name, kind, text, {**found, "messaging.system": _MESSAGES[library]})
     if kind == "db":
-        return _database(name, text, found)
+        return _database(name, text, found, has_statement)
     if kind == "net" and text:
         return _network(name, text, found)
     if text:
@@ -86,18 +86,22 @@ def _message(name: str, kind: str, topic: str, found: dict[str, Any]) -> Describ
     return Described(f"{short} {topic}".rstrip(), is_client, found)
 
 
-def _database(name: str, text: str, found: dict[str, Any]) -> Described:
+def _database(name: str, text: str, found: dict[str, Any], has_statement: bool) -> Described:
     library, _, method = name.partition(".")
     if library in _DATABASES:
         found["db.system.name"] = _DATABASES[library]
     if not text:
         return Described(name, CLIENT, found)
+    if library in _SOCKETS:
+        return Described(name, CLIENT, {**found, **_address(text)})
     if library == "dbm":
         return Described(name, CLIENT, {**found, "file.path": text})
     if method.endswith("connect"):
         return Described(name, CLIENT, {**found, **_connected(library, text)})
     if library == "redis":
         return Described(text, CLIENT, {**found, "interpose.intrinsic": name, "db.operation.name": text})
+    if not has_statement:
+        return Described(name, CLIENT, {**found, "interpose.detail": text})
     found["db.query.text"] = text
     summary = summary_of(text)
     if not summary:
@@ -117,7 +121,7 @@ def _connected(library: str, text: str) -> dict[str, Any]:
 
 def _network(name: str, text: str, found: dict[str, Any]) -> Described:
     library = name.partition(".")[0]
-    asked = _ASKED.fullmatch(text) if library not in ("socket", "ssl") else None
+    asked = _ASKED.fullmatch(text) if library not in _SOCKETS else None
     if library in _TASKS:
         return Described(name, CLIENT, {**found, "interpose.detail": text})
     if not asked:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.statements import with_statements
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
@@ -76,6 +77,7 @@ class ProcessSpans:
         self._names = LaneNames(process)
         self._contexts = process.trace_contexts if contexts is None else contexts
         self._active = process.active_spans if active is None else active
+        self._with_statements = with_statements(process)
         self._traces = Traces()
         self._of_process = span_of(self._seed, 0, 0)
         kept = lru_cache(KEPT)
@@ -210,7 +212,8 @@ class ProcessSpans:
 
     def _call(self, number: int, detail: int) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)
-        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail)))
+        has_statement = intrinsic.name in self._with_statements
+        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail), has_statement))
 
     def _request(self, number: int, detail: int, inside: tuple[tuple[int, int], ...]) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)
