@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from interpose.exports.summaries import summary_of
+
 INTERNAL, SERVER, CLIENT, PRODUCER = 1, 2, 3, 4
 _DATABASES = {"sqlite3": "sqlite", "psycopg2": "postgresql", "psycopg": "postgresql", "asyncpg": "postgresql",
               "pymysql": "mysql", "MySQLdb": "mysql", "redis": "redis"}  # fmt: skip
@@ -24,10 +26,7 @@ _ROUTERS = ("starlette.routing.", "fastapi.routing.")
 _SERVED = re.compile(r"([A-Za-z_-]+) ([/^*].*)", re.DOTALL)
 _ASKED = re.compile(r"(?:([A-Za-z_-]+) )?([a-z][a-z0-9+.-]*://[^/]*.*|/.*)", re.DOTALL)
 _PATTERN = re.compile(r"[{<^]|\(\?")
-_VERBS = ("select insert update delete replace merge create drop alter truncate begin commit rollback end savepoint "
-          "release pragma explain with set show call copy vacuum analyze")  # fmt: skip
-_VERB = re.compile(rf"\s*({_VERBS.replace(' ', '|')})\b", re.IGNORECASE)
-_TABLE = re.compile(r"\b(?:from|into|update|table|join)\s+(?:if\s+(?:not\s+)?exists\s+)?([\w.]+)", re.IGNORECASE)
+_SOCKETS = ("socket", "ssl")
 _ADDRESS = re.compile(r"(?:\[([^\]]+)\]|([^:]*))(?::(\d+))?")
 
 
@@ -39,14 +38,14 @@ class Described(NamedTuple):
     attributes: dict[str, Any]
 
 
-def call(name: str, kind: str, text: str) -> Described:
-    """Any call but an outermost transaction; `text` is its detail."""
+def call(name: str, kind: str, text: str, has_statement: bool = True) -> Described:
+    """Any call but an outermost transaction; `text` is its detail: of a database a statement, or something else."""
     library = name.partition(".")[0]
     found: dict[str, Any] = {"interpose.kind": kind}
     if library in _MESSAGES:
         return _message(name, kind, text, {**found, "messaging.system": _MESSAGES[library]})
     if kind == "db":
-        return _database(name, text, found)
+        return _database(name, text, found, has_statement)
     if kind == "net" and text:
         return _network(name, text, found)
     if text:
@@ -87,32 +86,27 @@ def _message(name: str, kind: str, topic: str, found: dict[str, Any]) -> Describ
     return Described(f"{short} {topic}".rstrip(), is_client, found)
 
 
-def _database(name: str, text: str, found: dict[str, Any]) -> Described:
+def _database(name: str, text: str, found: dict[str, Any], has_statement: bool) -> Described:
     library, _, method = name.partition(".")
     if library in _DATABASES:
         found["db.system.name"] = _DATABASES[library]
     if not text:
         return Described(name, CLIENT, found)
+    if library in _SOCKETS:
+        return Described(name, CLIENT, {**found, **_address(text)})
     if library == "dbm":
         return Described(name, CLIENT, {**found, "file.path": text})
     if method.endswith("connect"):
         return Described(name, CLIENT, {**found, **_connected(library, text)})
     if library == "redis":
         return Described(text, CLIENT, {**found, "interpose.intrinsic": name, "db.operation.name": text})
+    if not has_statement:
+        return Described(name, CLIENT, {**found, "interpose.detail": text})
     found["db.query.text"] = text
-    summary = _summary(text)
+    summary = summary_of(text)
     if not summary:
         return Described(name, CLIENT, found)
     return Described(summary, CLIENT, {**found, "interpose.intrinsic": name, "db.query.summary": summary})
-
-
-def _summary(statement: str) -> str:
-    """`SELECT orders`: the verb of a statement and the first table that it names; empty if it does not begin so."""
-    verb = _VERB.match(statement)
-    if not verb:
-        return ""
-    table = _TABLE.search(statement)
-    return f"{verb[1].upper()} {table[1]}" if table else verb[1].upper()
 
 
 def _connected(library: str, text: str) -> dict[str, Any]:
@@ -127,7 +121,7 @@ def _connected(library: str, text: str) -> dict[str, Any]:
 
 def _network(name: str, text: str, found: dict[str, Any]) -> Described:
     library = name.partition(".")[0]
-    asked = _ASKED.fullmatch(text) if library not in ("socket", "ssl") else None
+    asked = _ASKED.fullmatch(text) if library not in _SOCKETS else None
     if library in _TASKS:
         return Described(name, CLIENT, {**found, "interpose.detail": text})
     if not asked:

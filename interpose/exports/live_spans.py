@@ -1,7 +1,8 @@
 """Spans while the program runs: each call with what is inside it, once it has ended, and each exactly once.
 
 A call belongs to the trace of its transaction, which is known when that has ended. So calls are held back until the
-outermost recorded call around them ends. At most HELD_AT_MOST are held; of a call with more inside, the rest is lost.
+outermost recorded call around them ends. Work that another thread does for a transaction waits for that, too. At most
+HELD_AT_MOST are held; of a call with more inside, the rest is lost.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from interpose.experiments.model.process import Process
 from interpose.exports.otlp import SPANS_IN_A_REQUEST, ProcessSpans
 
 HELD_AT_MOST = 100_000
+REMEMBERED = 100_000  # calls that ended, of which each may have work in another thread that is read later
 
 
 class LiveSpans:
@@ -59,6 +61,8 @@ class _Following:
         self._in_part: dict[int, int] = {}  # of others: how many events were read
         self._taken = self._held = 0
         self._inside: dict[tuple[int, int], list[Event]] = {}  # by thread and the call around them
+        self._working: dict[tuple[int, int], list[Event]] = {}  # by the call that it came from
+        self._traces: dict[tuple[int, int], str] = {}  # of the last calls that have ended
         self._contexts: dict[tuple[int, int], TraceContext] = {}
         self._active: dict[tuple[int, int], list[ActiveSpan]] = {}
         self._next_context = 1
@@ -66,8 +70,9 @@ class _Following:
     def requests(self, experiment: Experiment, process: Process, has_ended: bool) -> Iterator[tuple[bytes, int]]:
         made = ProcessSpans(experiment, process, self._contexts, self._active)
         waiting: list[str] = []
-        for events in self._whole_calls(process, has_ended):
+        for events in self._whole_calls(made, process, has_ended):
             waiting += made.spans_of(events)
+            self._remember(made.traces_of(events))
             self._forget_contexts(events)
             while len(waiting) >= SPANS_IN_A_REQUEST:
                 yield made.request(waiting[:SPANS_IN_A_REQUEST]), SPANS_IN_A_REQUEST
@@ -80,23 +85,53 @@ class _Following:
         if waiting:
             yield made.request(waiting), len(waiting)
 
-    def _whole_calls(self, process: Process, has_ended: bool) -> Iterator[list[Event]]:
-        """The calls that are inside no other, each with those inside it; in the end those whose outermost never ended.
-        """
+    def _whole_calls(self, made: ProcessSpans, process: Process, has_ended: bool) -> Iterator[list[Event]]:
+        """The calls that are inside no other, each with those inside it and the work for them; in the end those whose
+        outermost never ended."""
         for event in self._new_events(process):
             self._taken += 1
             if not event.parent:
                 self._take_contexts(process)
-                yield [*self._taken_out(event), event]
+                whole = [*self._taken_out(event), event]
+                if not self._has_to_wait(made, whole):
+                    yield self._with_work(whole)
             elif self._held < HELD_AT_MOST:
                 self._held += 1
                 self._inside.setdefault((event.thread, event.parent), []).append(event)
             else:
                 self.lost += 1
-        if has_ended and self._inside:
+        if has_ended and (self._inside or self._working):
             self._take_contexts(process)
-            yield [event for events in self._inside.values() for event in events]
+            yield [event for events in (*self._inside.values(), *self._working.values()) for event in events]
             self._inside.clear()
+            self._working.clear()
+
+    def _has_to_wait(self, made: ProcessSpans, whole: list[Event]) -> bool:
+        """Whether a call is work for a transaction that has not ended; then it is kept with what is inside. One that
+        has ended gives its trace."""
+        for call, came_from in made.came_from(whole).items():
+            if came_from in self._traces:
+                self._contexts[call] = self._contexts[call]._replace(trace=self._traces[came_from])
+            elif self._held + len(whole) <= HELD_AT_MOST:
+                self._held += len(whole)
+                self._working.setdefault(came_from, []).extend(whole)
+                return True
+        return False
+
+    def _with_work(self, whole: list[Event]) -> list[Event]:
+        """A call and those inside it, with the work that other threads did for it, and the work for that."""
+        found: list[Event] = []
+        waiting = whole
+        while waiting:
+            found += waiting
+            waiting = [work for event in waiting for work in self._working.pop((event.thread, event.call), ())]
+        self._held -= len(found) - len(whole)
+        return found
+
+    def _remember(self, traces: dict[tuple[int, int], str]) -> None:
+        self._traces.update(traces)
+        while len(self._traces) > REMEMBERED:
+            del self._traces[next(iter(self._traces))]
 
     def _taken_out(self, root: Event) -> list[Event]:
         """The calls inside a call, which are held no more."""

@@ -17,12 +17,13 @@ from typing import Any, BinaryIO
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.statements import with_statements
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports import conventions
-from interpose.exports.identities import seed_of, span_of, trace_of
+from interpose.exports.identities import call_of, seed_of, span_of, trace_of
 from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
 from interpose.exports.traces import Traces
 from interpose.reports.formats.table import clean
@@ -76,6 +77,7 @@ class ProcessSpans:
         self._names = LaneNames(process)
         self._contexts = process.trace_contexts if contexts is None else contexts
         self._active = process.active_spans if active is None else active
+        self._with_statements = with_statements(process)
         self._traces = Traces()
         self._of_process = span_of(self._seed, 0, 0)
         kept = lru_cache(KEPT)
@@ -124,6 +126,18 @@ class ProcessSpans:
         self._traces = self._find_traces(map(_told_of_one, events))
         return [self._span(event) for event in events]
 
+    def traces_of(self, events: Iterable[Event]) -> dict[tuple[int, int], str]:
+        """The traces of these calls, by thread and call; their spans were made last."""
+        return {(event.thread, event.call): self._trace_of(event) for event in events}
+
+    def came_from(self, events: Iterable[Event]) -> dict[tuple[int, int], tuple[int, int]]:
+        """Of these calls those that came with the span of another call of this process, and which; by thread and call.
+        """
+        inside = {(event.thread, event.call) for event in events}
+        found = {call: self._call_of(self._contexts[call].parent) for call in inside if call in self._contexts}
+        threads = {thread.number for thread in self._process.threads} if found else ()
+        return {call: origin for call, origin in found.items() if origin[0] in threads and origin not in inside}
+
     def _span(self, event: Event) -> str:
         trace, parent, (name, about) = self._placed(event)
         begin_ns = event.start_ns + self._calendar_ns
@@ -143,10 +157,10 @@ class ProcessSpans:
         outermost = self._traces.outermost(event.thread, event.call, event.parent)
         if not outermost:
             return self._whole, self._parent(event), self._of_call(event.intrinsic, event.detail)
-        came_in = self._traces.came_in(event.thread, outermost)
-        trace = came_in.trace if came_in else self._own_trace(event.thread, outermost)
+        trace = self._trace(*self._traces.first(event.thread, outermost))
         if outermost != event.call:
             return trace, self._parent(event), self._of_call(event.intrinsic, event.detail)
+        came_in = self._traces.came_in(event.thread, outermost)
         inside = self._traces.inside(event.thread, event.call)
         described = self._of_request(event.intrinsic, event.detail, inside)
         return trace, came_in.parent if came_in else "", described
@@ -168,11 +182,20 @@ class ProcessSpans:
         found = Traces()
         if numbers:
             found.add(calls, numbers)
-            found.settle(self._contexts)
+            found.settle(self._contexts, self._call_of)
         return found
 
-    def _own_trace(self, thread: int, call: int) -> str:
-        return self._whole[:16] + span_of(self._seed, thread, call)
+    def _trace_of(self, event: Event) -> str:
+        outermost = self._traces.outermost(event.thread, event.call, event.parent)
+        return self._trace(*self._traces.first(event.thread, outermost)) if outermost else self._whole
+
+    def _trace(self, thread: int, call: int) -> str:
+        """The trace of an outermost transaction: what it came with, or its own."""
+        came_in = self._traces.came_in(thread, call)
+        return came_in.trace if came_in else self._whole[:16] + span_of(self._seed, thread, call)
+
+    def _call_of(self, span: str) -> tuple[int, int]:
+        return call_of(self._seed, int(span, 16))
 
     def _links(self, event: Event) -> str:
         found = self._active.get((event.thread, event.call), ())
@@ -189,7 +212,8 @@ class ProcessSpans:
 
     def _call(self, number: int, detail: int) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)
-        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail)))
+        has_statement = intrinsic.name in self._with_statements
+        return _described(conventions.call(intrinsic.name, intrinsic.kind, self._text(detail), has_statement))
 
     def _request(self, number: int, detail: int, inside: tuple[tuple[int, int], ...]) -> tuple[str, str]:
         intrinsic = self._process.intrinsic(number)

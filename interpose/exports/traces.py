@@ -2,12 +2,13 @@
 
 A call has the trace of its parent, so that a span and its parent are never in two traces. The task of a call does not
 count: the interpreter lock is waited for in no task, and `asyncio.run` within a transaction begins tasks of its own.
+Work that another thread does for a transaction came with a span of the process itself: it has the trace of that one.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
 
 from interpose.experiments.format.trace_contexts import TraceContext
@@ -25,6 +26,7 @@ class Traces:
         self._transactions: dict[tuple[int, int], tuple[int, int]] = {}
         self._inside: dict[tuple[int, int], tuple[tuple[int, int], ...]] = {}
         self._came_in: dict[tuple[int, int], TraceContext] = {}
+        self._works_for: dict[tuple[int, int], tuple[int, int]] = {}
         self._outermost_at = lru_cache(_KEPT)(self._find_outermost)
 
     def __bool__(self) -> bool:
@@ -41,16 +43,29 @@ class Traces:
                     self._parents[place] = array("I", bytes(4 << _BITS))
                 self._parents[place][call & (1 << _BITS) - 1] = parent
 
-    def settle(self, contexts: Mapping[tuple[int, int], TraceContext]) -> None:
-        """After all calls were added, add what came with requests. What came with a call inside counts for the
-        outermost transaction around it, if nothing came with that one."""
+    def settle(
+        self, contexts: Mapping[tuple[int, int], TraceContext], call_of: Callable[[str], tuple[int, int]]
+    ) -> None:
+        """After all calls were added, add what came with requests; `call_of` finds thread and call of a span. What came
+        with a call inside counts for the outermost transaction around it, if nothing came with that one."""
         for thread, call in sorted(self._transactions):
             outermost = thread, self._outermost_at(thread, call)
             if (thread, call) in contexts:
-                self._came_in.setdefault(outermost, contexts[thread, call])
+                self._add_context(outermost, contexts[thread, call], call_of)
             before = self._inside.get(outermost, ())
             if outermost[1] != call and len(before) < _INSIDE:
                 self._inside[outermost] = (*before, self._transactions[thread, call])
+
+    def _add_context(
+        self, outermost: tuple[int, int], context: TraceContext, call_of: Callable[[str], tuple[int, int]]
+    ) -> None:
+        thread, call = call_of(context.parent)
+        around = thread, self._outermost_at(thread, call)
+        if outermost in self._came_in or around == outermost:
+            return
+        self._came_in[outermost] = context
+        if around[1]:
+            self._works_for[outermost] = around
 
     def inside(self, thread: int, transaction: int) -> tuple[tuple[int, int], ...]:
         """Intrinsic and detail of the first few transactions in an outermost one."""
@@ -60,6 +75,16 @@ class Traces:
         """The number of the outermost transaction that a call is, or is in; 0 if there is none."""
         around = self._outermost_at(thread, parent) if parent else 0
         return around or (call if (thread, call) in self._transactions else 0)
+
+    def first(self, thread: int, transaction: int) -> tuple[int, int]:
+        """Thread and call of the transaction whose trace an outermost transaction has: its own, or that of the one it
+        does work for, perhaps in several steps."""
+        found = thread, transaction
+        seen = set()
+        while found in self._works_for and found not in seen:
+            seen.add(found)
+            found = self._works_for[found]
+        return found
 
     def came_in(self, thread: int, transaction: int) -> TraceContext | None:
         """What came with an outermost transaction's request."""

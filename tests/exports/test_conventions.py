@@ -5,6 +5,7 @@ import json
 import pytest
 
 from interpose.exports.conventions import CLIENT, INTERNAL, PRODUCER, SERVER, call, request
+from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_exports import exported
 from tests.exports.test_spans import spans_in
 from tests.exports.test_traces import attribute
@@ -79,6 +80,43 @@ def test_a_client_has_what_was_recorded_of_it_and_no_more(name, kind, detail, ex
 
     assert told(found) == (expected, attributes)
     assert found.kind == CLIENT
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "expected"),
+    [
+        ("socket.socket.sendall", "127.0.0.1:6379", {"server.address": "127.0.0.1", "server.port": 6379}),
+        ("socket.socket.connect", "/run/db/a", {"server.address": "/run/db/a"}),
+        ("socket.getaddrinfo", "db1:5432", {"server.address": "db1", "server.port": 5432}),
+        ("ssl.SSLSocket.read", "db1:5432", {"server.address": "db1", "server.port": 5432}),
+        ("sqlite3.open", "/a.db", {"db.system.name": "sqlite", "interpose.detail": "/a.db"}),
+    ],
+)
+def test_what_a_driver_calls_with_no_statement_has_no_text_of_a_query(name, detail, expected):
+    found = call(name, "db", detail, has_statement=False)
+
+    assert (found.name, found.kind, found.attributes) == (name, CLIENT, {"interpose.kind": "db", **expected})
+
+
+def test_only_calls_that_have_statements_have_the_text_of_a_query(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    numbers = [build.intrinsic("shop.Driver.execute", "db"), build.intrinsic("shop.Driver.send", "net", "db")]
+    details = [build.string("select a from b"), build.string("db1:5432")]
+    sending = numbers[1] + 1  # as a call of the kind db
+    build.events(
+        [
+            event(10, 1, intrinsic=numbers[0], detail=details[0], call=1),
+            event(20, 1, intrinsic=sending, detail=details[1], call=2),
+        ]
+    )
+    build.thread(end_ns=START_NS + SECOND, recorded=2, main=1)
+    build.ended(SECOND, 0)
+
+    lines = exported(str(build.write()), "otlp", tmp_path).read_text().splitlines()
+    found = {each["name"]: attribute(each, "db.query.text") for each in spans_in(map(json.loads, lines))}
+
+    assert found["SELECT b"] == "select a from b"
+    assert found["shop.Driver.send"] is None
 
 
 def test_a_message_that_is_sent_has_its_topic():

@@ -4,7 +4,12 @@ import json
 
 import pytest
 
+from interpose.experiments.model.experiment import Experiment
+from interpose.exports import live_spans
+from interpose.exports.identities import seed_of, span_of
 from interpose.exports.live_spans import LiveSpans
+from interpose.exports.otlp import requests
+from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_exports import exported
 from tests.exports.test_spans import spans_in
 
@@ -72,6 +77,7 @@ SERVED = """
     import fastapi, uvicorn
     sys.setswitchinterval(1e-5)
     shop = fastapi.FastAPI()
+    MIDDLEWARE
     @shop.get("/orders/{number}")
     def order(number: int):
         return sum(range(200_000))
@@ -97,14 +103,58 @@ SERVED = """
 """
 
 
+IN_ITS_OWN_TASK = """@shop.middleware("http")
+    async def middleware(request, call_next):
+        return await call_next(request)
+"""
+
+
 @pytest.mark.packages
-def test_every_span_of_a_server_with_threads_is_in_the_trace_of_its_parent(traced, tmp_path):
+@pytest.mark.parametrize("middleware", ["", IN_ITS_OWN_TASK])
+def test_every_span_of_a_server_with_threads_is_in_the_trace_of_its_parent(traced, tmp_path, middleware):
     for package in ("fastapi", "uvicorn"):
         pytest.importorskip(package)
 
-    done = traced(SERVED)
+    done = traced(SERVED.replace("MIDDLEWARE\n", middleware or "\n"))
     spans = spans_of(done, tmp_path)
+    live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(done.experiment))
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert strangers(spans) == []
+    assert strangers(spans) == strangers(live) == []
     assert len({each["traceId"] for each in spans}) == 1 + 3 * 8 * 2
+    assert {(each["spanId"], each["traceId"]) for each in live} == {(each["spanId"], each["traceId"]) for each in spans}
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize("remembered", [live_spans.REMEMBERED, 0])
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 1, 3)])
+def test_work_of_threads_for_inner_transactions_has_the_trace_of_the_outermost(
+    tmp_path, monkeypatch, order, remembered
+):
+    monkeypatch.setattr(live_spans, "REMEMBERED", remembered)
+    build = Build(tmp_path / "t.1.er")
+    serve = build.intrinsic("app.serve", "logic", transaction="is")
+    work = build.intrinsic("contextvars.Context.run", "logic", transaction="continues")
+    stat = build.intrinsic("os.stat", "file")
+    calls = {
+        1: [event(11, 80, intrinsic=serve, call=2, parent=1), event(10, 90, intrinsic=serve, call=1)],
+        2: [event(21, 2, intrinsic=stat, call=2, parent=1), event(20, 50, intrinsic=work, call=1)],
+        3: [event(30, 9, intrinsic=work, call=1)],
+    }
+    for thread in order:
+        build.block([{**each, "thread": thread} for each in calls[thread]])
+    for thread in calls:
+        build.thread(end_ns=START_NS + SECOND, tid=thread, recorded=len(calls[thread]), made=len(calls[thread]))
+    build.ended(SECOND, 0)
+    seed = seed_of(Experiment(str(build.write())).founder.log)
+    for thread, around, call in ((2, 1, 2), (3, 2, 2)):
+        build.context(0xBAD, int(span_of(seed, around, call), 16), thread=thread, call=1)
+    experiment = Experiment(str(build.write()))
+
+    kept = spans_in(json.loads(request) for request, _ in requests(experiment))
+    live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(experiment))
+
+    assert strangers(kept) == []
+    assert len({each["traceId"] for each in kept}) == 2
+    assert sorted(each["spanId"] for each in live) == sorted(each["spanId"] for each in kept)
+    assert not remembered or sorted(map(str, live)) == sorted(map(str, kept))

@@ -1,0 +1,78 @@
+"""Summaries of statements: the verb, and a table only where the verb itself has one."""
+
+import pytest
+
+from interpose.exports.summaries import summary_of
+
+pytestmark = pytest.mark.any_python
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("select a from orders where b = ?", "SELECT orders"),
+        ("  /* by: shop */ SELECT a -- from b\n FROM shop.orders o", "SELECT shop.orders"),
+        ('select a from "Jobs" order by a for update skip locked', "SELECT Jobs"),
+        ("select ? for update skip locked", "SELECT"),
+        ('select extract(year from at) from "Jobs"', "SELECT Jobs"),
+        ("select extract(year from at)", "SELECT"),
+        ("select trim(leading ? from a) from b", "SELECT b"),
+        ("select trim(leading ? from a)", "SELECT"),
+        ("select a is distinct from b from c", "SELECT c"),
+        ("select a is not distinct from b", "SELECT"),
+        ("select distinct a from b", "SELECT b"),
+        ("select (select max(a) from b), c from d", "SELECT d"),
+        ("select a from (select b from c) d", "SELECT"),
+        ("select a from generate_series(?, ?) b", "SELECT"),
+        ("select a from only jobs", "SELECT jobs"),
+        ("select a from lateral (select ?) b", "SELECT"),
+        ("select ? union select a from b", "SELECT"),
+        ("select ?; delete from b", "SELECT"),
+        ("select ' from a ', ? from b", "SELECT b"),
+        ("select 'it\\'s from a' from b", "SELECT"),
+        ("select $a$ from a $a$ from b", "SELECT b"),
+        ("select a[1] from b", "SELECT b"),
+        ("select a from b, c", "SELECT b"),
+        ("select a from ?", "SELECT"),
+        ("select a from $1", "SELECT"),
+        ("select a from b_?", "SELECT"),
+        ("select a from ord…", "SELECT"),
+        ("select a from `orders`", "SELECT orders"),
+        ("select a from [orders]", "SELECT orders"),
+        ('select a from "shop"."orders"', "SELECT shop.orders"),
+        ('select a from "from"', "SELECT from"),
+        ('select a from "a""b"', 'SELECT a"b'),
+        ("insert into orders(a) values (?)", "INSERT orders"),
+        ("insert or replace into orders values (?)", "INSERT orders"),
+        ("insert ignore into `orders` values (?)", "INSERT orders"),
+        ("insert into a select b from c", "INSERT a"),
+        ("replace into orders values (?)", "REPLACE orders"),
+        ("update orders set a = ? from b", "UPDATE orders"),
+        ("update or ignore orders set a = ?", "UPDATE orders"),
+        ("update ignore orders set a = ?", "UPDATE orders"),
+        ("update ignore set a = ?", "UPDATE ignore"),
+        ("update only jobs set a = ?", "UPDATE jobs"),
+        ("delete from only jobs where a = ?", "DELETE jobs"),
+        ("delete from jobs", "DELETE jobs"),
+        ("delete a from a join b", "DELETE"),
+        ('create temp table "Jobs"(a int)', "CREATE Jobs"),
+        ("create table if not exists jobs(a int)", "CREATE jobs"),
+        ("create index a on b(c)", "CREATE"),
+        ("drop table if exists jobs", "DROP jobs"),
+        ("alter table if exists only jobs add a int", "ALTER jobs"),
+        ("truncate table jobs", "TRUNCATE jobs"),
+        ("merge into only a using b on ?", "MERGE a"),
+        ("with a as (select b from c) select d from e", "SELECT e"),
+        ("with A as (select b from c) select d from a", "SELECT"),
+        ("with recursive a(n) as (select ?), b as (select ?) insert into c select n from a", "INSERT c"),
+        ("with a as (select ?) search depth first by b set c select d from e", "WITH"),
+        ("copy a from stdin", "COPY"),
+        ("explain select a from b", "EXPLAIN"),
+        ("begin", "BEGIN"),
+        ("do ?", ""),
+        ("selects a from b", ""),
+        ("", ""),
+    ],
+)
+def test_a_statement_is_summarised_by_its_verb_and_the_table_of_that(statement, expected):
+    assert summary_of(statement) == expected
