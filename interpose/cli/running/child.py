@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from interpose.cli.running.group_witness import GroupWitness
 
-# What cannot be caught, what job control does with us, and what is for a parent.
+# What cannot be caught, what job control does with us, and what is for a parent or for who opened a file.
 JOB_CONTROL = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
-OURS = frozenset((*JOB_CONTROL, signal.SIGKILL, signal.SIGCHLD))
+OURS = frozenset((*JOB_CONTROL, signal.SIGKILL, signal.SIGCHLD, signal.SIGIO))
 FORWARDED = frozenset(signal.valid_signals() - OURS)  # if sent to us alone
 OUR_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)  # those that run out before the program has them
 TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)  # an exec keeps them, a fork does not
@@ -55,7 +55,7 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
     """
     waited_for = {signal.SIGCHLD, *FORWARDED}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGINT)}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, signal.SIGIO})
     timers = {each: signal.setitimer(each, 0) for each in TIMERS}  # who executed us set them for the program
     witness = GroupWitness(FORWARDED)
 
@@ -79,7 +79,7 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         return ended
     finally:
         witness.end()
-        while signal.sigtimedwait(waited_for, 0):  # it was for the child, which has ended as it wanted
+        while signal.sigtimedwait({*waited_for, signal.SIGIO}, 0):  # it was for the child, which has ended as it wanted
             pass
         signal.signal(signal.SIGCHLD, handlers[signal.SIGCHLD])
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -97,10 +97,10 @@ def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> b
 def _may_be_for_us_alone(number: int) -> bool:
     """Whether the kernel may send the signal to us and not to our group.
 
-    SIGIO goes to the owner of a file. That the terminal is gone, the kernel tells the leader of the session alone; it
+    That the terminal is gone, the kernel tells the leader of the session alone; it
     tells the terminal's foreground group when the leader ends, after the child.
     """
-    return number == signal.SIGIO or (number == signal.SIGHUP and os.getsid(0) == os.getpid())
+    return number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 def _is_in_our_group(child: int) -> bool:
