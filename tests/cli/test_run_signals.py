@@ -296,6 +296,15 @@ def test_a_signal_to_us_alone_comes_once(handling_all):
     assert ended(process) == ENDED
 
 
+def test_sigio_does_not_end_us(handling_all):
+    process = handling_all()
+    for number in (signal.SIGIO, signal.SIGTERM):
+        process.send_signal(number)
+
+    assert got(process) == signal.SIGTERM
+    assert ended(process) == ENDED
+
+
 def test_each_signal_to_the_process_group_comes_once(handling_all):
     process = handling_all()
 
@@ -338,7 +347,9 @@ def test_an_interrupt_comes_where_it_is_ignored_by_us(handling_all):
     assert ended(process) == ENDED
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGABRT", "SIGSEGV", "SIGRTMIN"])
+@pytest.mark.parametrize(
+    "name", ["SIGINT", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGABRT", "SIGSEGV", "SIGRTMIN"]
+)
 def test_we_end_by_the_signal_that_ends_the_program(begun, name):
     number = getattr(signal, name)
     process = begun(DIES, stderr=subprocess.PIPE)
@@ -355,14 +366,62 @@ def test_what_a_program_ignores_ends_neither(begun):
     assert ended(process) == ENDED
 
 
-def test_what_the_terminal_sends_comes_once(handling_all):
-    ours, theirs = pty.openpty()
+@pytest.fixture
+def in_terminal(begun):
+    """Starts it as the leader of a session with a terminal; gives the process and both ends of the terminal."""
 
-    def take_terminal():
-        os.setsid()
-        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+    def begin(source=HANDLES_ALL, **more):
+        ours, theirs = pty.openpty()
 
-    process = handling_all(start_new_session=False, preexec_fn=take_terminal, pass_fds=(theirs,))
+        def take_terminal():
+            os.setsid()
+            fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+        return begun(source, preexec_fn=take_terminal, pass_fds=(theirs,), **more), ours, theirs
+
+    return begin
+
+
+@pytest.mark.parametrize("is_witnessed", [True, False])
+def test_that_the_terminal_is_gone_comes_once(in_terminal, is_witnessed):
+    """What came twice would come before SIGTERM, which has a higher number."""
+    process, ours, theirs = in_terminal()
+    if not is_witnessed:
+        os.kill(witness_of(process), signal.SIGKILL)
+    os.close(theirs)
+    os.close(ours)
+    assert sorted([got(process), got(process)]) == [signal.SIGHUP, signal.SIGCONT]
+    process.send_signal(signal.SIGTERM)
+
+    assert got(process) == signal.SIGTERM
+    assert ended(process) == ENDED
+
+
+def test_that_the_terminal_is_gone_ends_the_program_and_us(in_terminal):
+    process, ours, theirs = in_terminal(DIES, stderr=subprocess.PIPE)
+    os.close(theirs)
+    os.close(ours)
+
+    assert process.wait() == -signal.SIGHUP
+
+
+def test_timers_that_were_set_before_are_the_programs(begun):
+    timers = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+
+    def set_timers():
+        for each in timers:
+            signal.setitimer(each, 10_000, 7)
+
+    asks = f"import signal\nprint('ready')\nfor each in {tuple(map(int, timers))}: print(*signal.getitimer(each))"
+    process = begun(asks, preexec_fn=set_timers)
+
+    told = [tuple(map(float, line.split())) for line in process.stdout]
+    assert len(told) == len(timers)
+    assert all(5_000 < left_s < 10_001 and round(again_s, 1) == 7 for left_s, again_s in told), told
+
+
+def test_what_the_terminal_sends_comes_once(in_terminal):
+    process, ours, theirs = in_terminal()
     for _ in range(10):
         for key, number in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)):
             os.write(ours, key)

@@ -17,7 +17,8 @@ from interpose.cli.running.group_witness import GroupWitness
 JOB_CONTROL = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT)
 OURS = frozenset((*JOB_CONTROL, signal.SIGKILL, signal.SIGCHLD, signal.SIGIO))
 FORWARDED = frozenset(signal.valid_signals() - OURS)  # if sent to us alone
-OUR_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)  # who executed us may have set them for the program
+OUR_TIMERS = (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF)  # those that run out before the program has them
+TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)  # an exec keeps them, a fork does not
 SI_KERNEL = 0x80
 
 
@@ -54,13 +55,16 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
     """
     waited_for = {signal.SIGCHLD, *FORWARDED}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGCHLD, signal.SIGINT)}
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*waited_for, signal.SIGIO})
+    timers = {each: signal.setitimer(each, 0) for each in TIMERS}  # who executed us set them for the program
     witness = GroupWitness(FORWARDED)
 
     def as_we_were() -> None:
         if handlers[signal.SIGINT] != signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's handler is ours
         signal.signal(signal.SIGCHLD, handlers[signal.SIGCHLD])
+        for each, left in timers.items():
+            signal.setitimer(each, *left)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     try:
@@ -71,11 +75,11 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         while (ended := _ended(process)) is None:
             came = next_signal(waited_for, [each.attend() for each in attendants])
             if came is not None and not _taken(came, attendants) and not _has_it(process.pid, came, witness):
-                _pass_on(process.pid, came.si_signo)
+                _pass_on(process.pid, came)
         return ended
     finally:
         witness.end()
-        while signal.sigtimedwait(waited_for, 0):  # it was for the child, which has ended as it wanted
+        while signal.sigtimedwait({*waited_for, signal.SIGIO}, 0):  # it was for the child, which has ended as it wanted
             pass
         signal.signal(signal.SIGCHLD, handlers[signal.SIGCHLD])
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -86,7 +90,17 @@ def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> b
     by_kernel = came.si_code == SI_KERNEL
     if by_kernel and came.si_signo in OUR_TIMERS:
         return False
-    return (by_kernel or witness.saw(came)) and _is_in_our_group(child)
+    is_of_group = by_kernel and not _may_be_for_us_alone(came.si_signo)
+    return (is_of_group or witness.saw(came)) and _is_in_our_group(child)
+
+
+def _may_be_for_us_alone(number: int) -> bool:
+    """Whether the kernel may send the signal to us and not to our group.
+
+    That the terminal is gone, the kernel tells the leader of the session alone; it
+    tells the terminal's foreground group when the leader ends, after the child.
+    """
+    return number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 def _is_in_our_group(child: int) -> bool:
@@ -94,9 +108,11 @@ def _is_in_our_group(child: int) -> bool:
     return os.getpgid(child) == os.getpgrp() or os.getpgrp() != os.getpid()
 
 
-def _pass_on(child: int, number: int) -> None:
+def _pass_on(child: int, came: signal.struct_siginfo) -> None:
     try:
-        os.kill(child, number)
+        os.kill(child, came.si_signo)
+        if came.si_code == SI_KERNEL and came.si_signo == signal.SIGHUP:
+            os.kill(child, signal.SIGCONT)  # as the kernel does, so that what was stopped gets to know
     except PermissionError:
         pass  # it is another user's now, and who sent the signal could not have signalled it
 
@@ -128,7 +144,7 @@ def _taken(came: signal.struct_siginfo, attendants: Sequence[Attendant]) -> bool
         if came.si_signo in each.signals:
             each.signalled(signal.Signals(came.si_signo))
             return True
-    is_our_own = came.si_pid == os.getpid()  # such as SIGPIPE, where nobody reads what we say
+    is_our_own = came.si_code <= 0 and came.si_pid == os.getpid()  # such as SIGPIPE, where nobody reads what we say
     return is_our_own or came.si_signo == signal.SIGCHLD
 
 

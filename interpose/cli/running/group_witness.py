@@ -105,7 +105,7 @@ class GroupWitness:
 
 
 def _witness(alive: int, note: int, signals: frozenset[signal.Signals]) -> None:
-    """Note the signals that come, until who wants to know is gone: then `alive` is closed, and SIGIO comes."""
+    """Note the signals that come, until who wants to know is gone: then `alive` is closed, and another SIGIO comes."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     os.set_blocking(note, False)
     fcntl.fcntl(alive, fcntl.F_SETOWN, os.getpid())
