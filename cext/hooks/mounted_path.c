@@ -87,7 +87,7 @@ static bool is_one_part(const char *path, const char *end, PyObject *value)
     return found == 1;
 }
 
-/* Every part is compared with the others, and who asks chooses their number: a path with more is told as it is. */
+/* Every part is compared with the others, and the client chooses their number: a path with more is kept as it is. */
 static bool has_few_parts(const char *path, const char *end)
 {
     enum { PARTS_AT_MOST = 32 };

@@ -54,8 +54,8 @@ static uint32_t pattern_detail(PyObject *method, PyObject *mount, PyObject *patt
     return argument_intern(KIND_logic, text.bytes, text.length);
 }
 
-/* A route has what it leads to in `endpoint`. A mount has not, and is a part of the mounted path: what is behind it is
-   any path, which Starlette's pattern calls so, too. */
+/* A route has an `endpoint`. A mount has none, and is itself part of the mounted path: any path may follow it, which
+   Starlette's pattern also calls `path`. */
 static bool is_mount(PyObject *route)
 {
     PyObject *endpoint = attribute_at(route, way_to_endpoint);

@@ -175,7 +175,7 @@ struct slot {
     uint8_t sampled; /* its calls are transactions, one in N of which is kept */
     uint8_t taken;
 };
-/* What changes while threads call shares no word with what does not, which compilers read by the word. */
+/* Fields that change while threads call share no word with constant fields, which compilers read a word at a time. */
 _Static_assert(offsetof(struct slot, levels) % sizeof(uint64_t) == 0, "levels begin a word");
 
 /* What the filter needs to know about the calls of a slot first of all: nothing; their sites; whether they are

@@ -1,7 +1,7 @@
 """Names and attributes of spans by OpenTelemetry's semantic conventions (HTTP, databases, messaging), from what was
 recorded of a call. What was not recorded, such as the status of an answer, is not there.
 
-A request is named by its method and route. The route is a pattern, or what a framework found; a server alone knows the
+A request is named by its method and route. The route is a pattern, or what a framework found; a server knows only the
 path, which has too many values for a name.
 """
 

@@ -212,7 +212,7 @@ class Survey:
 
     @cached_property
     def awaited_at_most_ns(self) -> int:
-        """How long tasks awaited at most what is in neither: of a part, and of processes whose events were not kept."""
+        """At most how long tasks awaited what `awaited` and `slept` lack: of a part, or where no events were kept."""
         without = [each for each in self.per_process() if self.analysis.is_part or not has_events(each[0])]
         return sum(awaited_at_most_ns(*each) for each in without)
 

@@ -97,14 +97,14 @@ def _has_it(child: int, came: signal.struct_siginfo, witness: GroupWitness) -> b
 def _may_be_for_us_alone(number: int) -> bool:
     """Whether the kernel may send the signal to us and not to our group.
 
-    That the terminal is gone, the kernel tells the leader of the session alone; it
-    tells the terminal's foreground group when the leader ends, after the child.
+    When the terminal goes away, the kernel sends SIGHUP to the leader of the session alone.
+    The terminal's foreground group gets it when the leader ends, which is after the child.
     """
     return number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 def _is_in_our_group(child: int) -> bool:
-    """Whether the child gets what our group gets. In our place, the leader of a group could not have left it."""
+    """Whether the child gets what our group gets, or could have left the group without us, too. A leader cannot."""
     return os.getpgid(child) == os.getpgrp() or os.getpgrp() != os.getpid()
 
 

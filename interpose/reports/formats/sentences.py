@@ -48,7 +48,7 @@ _ADVICE = {
     "wait for CPU": "Measure on a less busy machine, or use fewer threads and processes.",
     "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See its lines: record with interpose run, then interpose report --by line.",
-    "computing while idle": "They probably unpickled what came: send less, or import before the first job.",
+    "computing while idle": "They probably unpickled the work: send less data, or import modules before the first job.",
     "awaits one by one": "Request them together, or await them together: asyncio.gather.",
     "slow awaits": "Look at the service that answers, or request less from it.",
     "waits of event loop": "See what was awaited: interpose events.",
@@ -557,7 +557,7 @@ def _called(words: Sentences, finding: Finding) -> str:
 
 def _computing_while_idle(words: Sentences, finding: Finding) -> str:
     made = f"{count(finding.calls, 'call')} of {finding.intrinsic} from {words.lines(finding)}"
-    return f"{made} computed, and did not only wait for work ({words.took(finding)})."
+    return f"{made} waited for work, and also computed ({words.took(finding)})."
 
 
 def _no_lines(words: Sentences, finding: Finding) -> str:

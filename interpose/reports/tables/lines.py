@@ -102,7 +102,7 @@ def _values(row: LineRow) -> Values:
 
 
 def _in_several_modules(rows: Sequence[LineRow]) -> set[tuple[str, str]]:
-    """The files and functions that several modules have: that of the program, and its copy in a child that spawned."""
+    """The files and functions that several modules have: the main module, and its copy in a spawned child."""
     modules: dict[tuple[str, str], set[str]] = defaultdict(set)
     for place in (row.place for row in rows if row.place):
         modules[place.file, place.function].add(place.module)
