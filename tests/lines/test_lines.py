@@ -799,6 +799,7 @@ def test_events_cost_more_on_a_processor_that_has_become_slower(traced, monkeypa
     ] * is_said
 
 
+@pytest.mark.alone  # shares of what lines took
 def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monkeypatch):
     done = traced(CALIBRATED, INTERPOSE="lines")
     shares, held = [], {}
