@@ -320,6 +320,18 @@ def test_overlapping_requests_under_uvicorn_are_one_each(traced, protocol, appli
     )
 
 
+ASKED_IN_TURN = """
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(shop, port=port, loop="asyncio", log_level="critical", lifespan="off"))
+    serving = threading.Thread(target=server.run)
+    serving.start()
+    connected(port).close()
+    for path in paths:
+        ask(connected(port), path)
+    server.should_exit = True
+    serving.join()
+"""
+
 IN_A_TASK_OF_ITS_OWN = COMMON + """
     import asyncio, fastapi, uvicorn
     shop = fastapi.FastAPI()
@@ -335,16 +347,8 @@ IN_A_TASK_OF_ITS_OWN = COMMON + """
     @shop.middleware("http")
     async def passing(request, further):
         return await further(request)
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(shop, port=port, loop="asyncio", log_level="critical", lifespan="off"))
-    serving = threading.Thread(target=server.run)
-    serving.start()
-    connected(port).close()
-    for _ in range(3):
-        ask(connected(port), "/orders")
-    server.should_exit = True
-    serving.join()
-"""
+    paths = 3 * ["/orders"]
+""" + ASKED_IN_TURN
 
 
 @pytest.mark.packages
@@ -387,16 +391,8 @@ BEHIND_A_SLEEP = COMMON + """
         await asyncio.sleep(0.1)
         say(slept=time.perf_counter_ns() - begun)
         return await further(request)
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(shop, port=port, loop="asyncio", log_level="critical", lifespan="off"))
-    serving = threading.Thread(target=server.run)
-    serving.start()
-    connected(port).close()
-    for _ in range(5):
-        ask(connected(port), sys.argv[1])
-    server.should_exit = True
-    serving.join()
-"""
+    paths = 5 * [sys.argv[1]]
+""" + ASKED_IN_TURN
 
 
 @pytest.mark.packages
