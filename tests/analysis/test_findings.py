@@ -427,6 +427,18 @@ def test_what_a_worker_computes_while_it_fetches_its_work_is_not_idle(traced):
 
 
 @pytest.mark.parametrize(
+    ("intrinsic", "rule"),
+    [("multiprocessing.connection.Connection.send", "slow calls"), ("os.waitpid", "child processes")],
+)
+def test_what_waits_at_a_channel_where_there_is_no_child_may_wait_for_a_thread(shop, intrinsic, rule):
+    shop.call(intrinsic, "process", times=100, each_ns=20 * MS)
+
+    rules = {each.rule for each in found_in(shop.survey())}
+
+    assert rules & {"slow calls", "child processes"} == {rule}
+
+
+@pytest.mark.parametrize(
     ("cpu_ns", "told"), [(MS // 2, []), (5 * MS, [("computing while idle", 100, 500 * MS, 500 * MS)])]
 )
 def test_short_turns_of_waits_for_work_are_no_computing(shop, cpu_ns, told):

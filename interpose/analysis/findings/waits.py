@@ -33,6 +33,8 @@ SIGNALS = frozenset(("os.kill", "os.killpg"))
 BACKGROUND = "starlette.background.BackgroundTask.__call__"
 # The unit of a wait at a pipe, which may be anyone's.
 PIPE = "pipe"
+# So may these: threads use them, too.
+CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
 # What only some can have at a time. Others wait for a condition, too, but mostly to be told something.
@@ -119,7 +121,7 @@ def _line_or_program(each: Calls, programs: Programs) -> Hashable:
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:
-    """Waiting at one line for child processes, or at a pipe while there were none. They are named by those that were
+    """Waiting at one line for child processes, or at a pipe or channel while there were none. They are named by those that were
     started there, or else by all that lived meanwhile."""
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
@@ -130,7 +132,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living
         is_pipe = all(row.intrinsic in of_files for row in rows)
-        if there or not is_pipe:
+        if there or not (is_pipe or all(row.intrinsic.startswith(CHANNELS) for row in rows)):
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
             yield found("child processes", rows, about=about, unit=unit, floor=floor)
         elif site and site.own:
