@@ -121,8 +121,8 @@ def _line_or_program(each: Calls, programs: Programs) -> Hashable:
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:
-    """Waiting at one line for child processes, or at a pipe or channel while there were none. They are named by those that were
-    started there, or else by all that lived meanwhile."""
+    """Waiting at one line for child processes, or at a pipe or channel while there were none. They are named by those
+    that were started there, or else by all that lived meanwhile."""
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
     floor = Floor(share=SLOW_SHARE)
