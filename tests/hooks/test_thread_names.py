@@ -64,7 +64,7 @@ def test_threads_are_told_by_the_names_that_they_had_last(traced):
 
 
 def test_calls_are_grouped_by_them(traced):
-    rows = profile(Analysis(traced(NAMED, INTERPOSE_KINDS="all,gil=off").experiment), "thread").rows
+    rows = profile(Analysis(traced(NAMED, INTERPOSE_KINDS="file").experiment), "thread").rows  # locks may be waited for
     stats = {row.labels["thread"].partition(" ")[2]: row.sums.calls for row in rows if row.kind is None}
 
     assert stats["worker 1"] == stats["wörker"] == stats["pool_0"] == 1
