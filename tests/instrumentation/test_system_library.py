@@ -44,11 +44,15 @@ IN_THREADS_OF_PACKAGES = {
     *(each.name for each in INTRINSICS if each.by == "loop"),
 }
 
+# What modules of packages import that these can be installed without.
+NEEDS = {"httptools_impl": "httptools", "brokers.rabbitmq": "pika"}
+
 
 def may_be_expected(module):
     """Whether a module is in every Python, or is of a package that is installed here."""
     package = module.partition(".")[0]
-    if module.endswith("httptools_impl") and importlib.util.find_spec("httptools") is None:
+    needs = next((each for end, each in NEEDS.items() if module.endswith(end)), None)
+    if needs and importlib.util.find_spec(needs) is None:
         return False
     if package == "opentelemetry":  # several distributions share that name
         package = module.rpartition(".")[0] if importlib.util.find_spec(package) else package
