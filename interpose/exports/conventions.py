@@ -78,12 +78,12 @@ def _message(name: str, kind: str, topic: str, found: dict[str, Any]) -> Describ
     operation = _OPERATIONS.get(method)
     if topic:
         found["messaging.destination.name"] = topic
-    is_client = PRODUCER if operation == "send" else CLIENT if operation or kind in ("db", "net") else INTERNAL
+    role = PRODUCER if operation == "send" else CLIENT if operation or kind in ("db", "net") else INTERNAL
     if not operation:
-        return Described(name, is_client, found)
+        return Described(name, role, found)
     short = method.rpartition(".")[2]
     found |= {"messaging.operation.name": short, "messaging.operation.type": operation, "interpose.intrinsic": name}
-    return Described(f"{short} {topic}".rstrip(), is_client, found)
+    return Described(f"{short} {topic}".rstrip(), role, found)
 
 
 def _database(name: str, text: str, found: dict[str, Any], has_statement: bool) -> Described:

@@ -1,9 +1,9 @@
 """Where runs, in the order of their time, change: steps by least squares, tested by permutations.
 
-Two figures take turns: they change once, or change and go back, in few runs also thrice. The steps are where they fit
-best. If nothing had changed, the order of the runs would be random. So the runs are shuffled many times, to count how
-often two figures fit as well. That assumes nothing about the distribution of figures. If there are steps, the periods
-between them are searched in the same way (docs/trend.md).
+Two figures take turns: they change once, or change and go back, and if there are few runs, perhaps a third time. The
+steps are where they fit best. If nothing had changed, the order of the runs would be random. So the runs are shuffled
+many times, to count how often two figures fit as well. That assumes nothing about the distribution of figures. If there
+are steps, the periods between them are searched in the same way (docs/trend.md).
 
 A period between two others is found as in circular binary segmentation (Olshen, Venkatraman and others, Biostatistics
 5, 2004). All is one test: the best fit of the runs against the best ones of the shuffled runs.

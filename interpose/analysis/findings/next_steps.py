@@ -73,7 +73,7 @@ def _mostly_in(survey: Survey, function: Function) -> Inner | None:
 
 
 def computing_while_idle(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that waited for work, and also computed: as they unpickled what came, and imported for it."""
+    """Calls from one line that waited for work, and also computed: to unpickle it, and to import modules for it."""
     for (site, intrinsic), rows in grouped(survey.of_kind(IDLE), lambda each: (each.site, each.intrinsic)):
         cpu_ns = min(sum(each.cpu_ns for each in rows), survey.matters_ns)
         made, _ = total_of(rows)

@@ -33,7 +33,7 @@ SIGNALS = frozenset(("os.kill", "os.killpg"))
 BACKGROUND = "starlette.background.BackgroundTask.__call__"
 # The unit of a wait at a pipe, which may be anyone's.
 PIPE = "pipe"
-# So may these: threads use them, too.
+# Waits at these may be for anyone, too: threads use them.
 CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
