@@ -9,7 +9,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time.turns import LONG_NS
-from interpose.reports.formats.sentences import Sentences
+from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, event
 
 pytestmark = pytest.mark.any_python

@@ -8,7 +8,8 @@ from interpose.analysis.consolidation.plain_consolidator import PlainConsolidato
 from interpose.analysis.findings.engine import findings, found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import Sentences
 from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND
 

@@ -7,7 +7,7 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.reports.formats.sentences import Sentences
+from interpose.reports.sentences.sentences import Sentences
 
 pytestmark = pytest.mark.any_python
 

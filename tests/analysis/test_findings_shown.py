@@ -18,9 +18,10 @@ from interpose.analysis.findings.survey import Named, Times
 from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.partial.partial import Question
 from interpose.cli.main import main
-from interpose.reports.formats.sentences import RULES_IN_WORDS, Sentences, advice_for
 from interpose.reports.screen.many import ScreenPart, merged_parts, screen_part
 from interpose.reports.screen.verdict import verdict
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import RULES_IN_WORDS, Sentences
 from tests.build import SECOND
 
 pytestmark = pytest.mark.any_python

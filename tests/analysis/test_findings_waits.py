@@ -7,7 +7,8 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import Sentences
 from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND, START_NS, Build, event
 

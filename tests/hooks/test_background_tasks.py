@@ -5,7 +5,7 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.findings.waits import BACKGROUND, sleeps
-from interpose.reports.formats.sentences import advice_for
+from interpose.reports.sentences.advice import advice_for
 
 PROGRAM = """
     import asyncio, time

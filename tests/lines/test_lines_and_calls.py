@@ -4,7 +4,8 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
-from interpose.reports.formats.sentences import Sentences, advice_for
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import Sentences
 
 BOTH = {"INTERPOSE": "calls,lines"}
 

@@ -13,7 +13,7 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.analysis.calls.rows import CODE, OVERHEAD, START_UP
 from interpose.config import schema
 from interpose.kinds import EVERY
-from interpose.reports.formats.sentences import EVERY_ADVICE
+from interpose.reports.sentences.advice import EVERY_ADVICE
 from tests.project.test_readme import blocks, commands_in, shell, variables_in, wrong_options
 
 __all__ = ["shell"]  # the fixture

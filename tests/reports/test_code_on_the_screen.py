@@ -12,10 +12,10 @@ from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from interpose.reports.formats.colour import Paint
-from interpose.reports.formats.sentences import Sentences
 from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.summary import summary
 from interpose.reports.screen.whole import whole_report
+from interpose.reports.sentences.sentences import Sentences
 from tests.build import START_NS, Build, event
 from tests.schedules import MS, READY, WAITS
 

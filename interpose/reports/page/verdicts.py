@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from interpose.analysis.findings.finding import Finding
-from interpose.reports.formats.sentences import Sentences, advice_for
 from interpose.reports.formats.units import count, duration, percent
 from interpose.reports.page.grid import ROWS_AT_MOST, note, section, shown
 from interpose.reports.page.markup import Markup, element
 from interpose.reports.page.material import Material
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import Sentences
 
 _EVIDENCE = 5
 

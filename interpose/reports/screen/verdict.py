@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.survey import Times
 from interpose.analysis.findings.waits import BY_CHANCE_NS
-from interpose.reports.formats.sentences import Sentences, told
 from interpose.reports.formats.short_paths import Shown
 from interpose.reports.formats.table import wrapped
 from interpose.reports.formats.units import count, duration, percent
+from interpose.reports.sentences.sentences import Sentences
 
 BY_FINDING = "interpose report --by finding"
 # What could save less than this share of the time is not said first; `--by finding` has it.
@@ -38,7 +38,7 @@ def verdict(
         yield from wrapped(_nothing(times), width, _INDENT)
     for place, each in enumerate(worth[:FINDINGS]):
         label = "Also" if place else "Slowest" if is_cause else "Largest"
-        yield from wrapped(f"{label}: {told(each, words)}", width, _INDENT)
+        yield from wrapped(f"{label}: {words.with_advice(each)}", width, _INDENT)
     if len(findings) > len(worth[:FINDINGS]):
         more = count(len(findings) - len(worth[:FINDINGS]), "more finding")
         yield from wrapped(f"{more}: {BY_FINDING}", width, _INDENT)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from interpose.analysis.findings.finding import Finding
-from interpose.reports.formats.sentences import Sentences, advice_for, told
 from interpose.reports.formats.table import Column, Table
 from interpose.reports.formats.units import duration, percent, scale_for
+from interpose.reports.sentences.advice import advice_for
+from interpose.reports.sentences.sentences import Sentences
 
 NAMES = (
     "finding",
@@ -45,7 +46,7 @@ def findings_table(findings: Sequence[Finding], matters_ns: int, cwd: str) -> Ta
             Column("at most", lambda each: scale.show(each.bound_ns)),
             Column(f"of {duration(matters_ns)}", lambda each: percent(each.bound_ns, matters_ns), optional=True),
             Column("finding", lambda each: each.rule, right=False, optional=True),
-            Column("what", lambda each: told(each, words), right=False, flexible=True, wraps=True),
+            Column("what", lambda each: words.with_advice(each), right=False, flexible=True, wraps=True),
         ],
         rows=findings,
         shown=words.shown,

@@ -1,0 +1,135 @@
+"""What to do about findings."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings import drivers
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.next_steps import LINES
+from interpose.analysis.findings.programs import has_program_only
+from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
+from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.reports.sentences.databases import asked
+from interpose.reports.sentences.held_locks import is_of_interpreter, waits_for_itself
+
+_BY_RULE = {
+    "N+1 statements": "Make one call for all of them, if its library has one.",
+    "commits one by one": "Commit several together.",
+    "reconnects": "Keep the connection, or take it from a pool.",
+    "tiny reads and writes": "Read and write through a buffer, or more at once.",
+    "fsync storm": "Force the data to disk once, after the last write.",
+    "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
+    "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
+    "lock not released": "See why it is not released. If it is a signal for other threads, use threading.Event.",
+    "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
+    "repeated work": "Cache the result.",
+    "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
+    "database waits for a lock": "Keep write transactions short, or use a write-ahead log (WAL).",
+    "driver computes": "Fetch fewer rows and columns, or use a compiled driver.",
+    "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
+    "child processes": "See what each took: interpose processes.",
+    "wait for CPU": "Measure on a less busy machine, or use fewer threads and processes.",
+    "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
+    "computing": "See its lines: record with interpose run, then interpose report --by line.",
+    "computing while idle": "They probably unpickled the work: send less data, or import modules before the first job.",
+    "awaits one by one": "Request them together, or await them together: asyncio.gather.",
+    "slow awaits": "Look at the service that answers, or request less from it.",
+    "waits of event loop": "See what was awaited: interpose events.",
+    "no lines": "Record with INTERPOSE_STACK=own.",
+}
+# Of calls that are slow, and that no other rule knows more of.
+_BY_KIND = {
+    "db": "Look at what the database does during these calls.",
+    "net": "Send requests at the same time, cache the responses, or set a timeout.",
+    "sleep": "Wait for the event itself, or for a shorter time.",
+    "process": "Look at who writes to this pipe, and when.",
+    "import": "Import it only where it is needed.",
+}
+# Where more is known than the rule.
+_IN_CASE = {
+    "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
+    "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
+    "redis": "Send them together: a pipeline, or one command for many keys, such as MGET.",
+    "redis driver": "Fetch fewer and smaller values, or install hiredis.",
+    # The sleep may be on another thread, so it is not known whether it is in the background task or before it.
+    "background": (
+        "The transaction has background tasks: if it sleeps in one, the answer was sent before. "
+        "Otherwise sleep outside the transaction, or wait for the event itself."
+    ),
+    "far longer": "See when, and what else ran then: interpose events.",
+    "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
+    "lines": "See what each line takes without that cost: interpose lines.",
+    "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
+    "function": "See its lines: interpose report --by line.",
+    "native function": "See its lines with a profiler of native code, such as perf annotate.",
+    "other program": "See its functions with a profiler of native code, such as perf record.",
+    "few samples": "Too few samples to name its functions; count its lines: interpose run --lines own.",
+    "blocking call": "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread.",
+    "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
+    "program only": "See in which functions: record with --native-stack functions.",
+    "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
+    "own lock": "Release it first, or use threading.RLock.",
+}
+_OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
+_IN_PROGRESS = frozenset(("deadlock", "lock not released"))
+_OF_PROGRAMS = frozenset(("slow calls", "lock convoy"))
+_SEE_CALLS = "See their arguments: interpose report --by detail."
+EVERY_ADVICE = frozenset((_SEE_CALLS, *_BY_RULE.values(), *_BY_KIND.values(), *_IN_CASE.values()))
+
+
+def advice_for(finding: Finding) -> str:
+    """What to do about a finding, in a sentence."""
+    case = _case(finding)
+    return _IN_CASE[case] if case else _by_rule(finding)
+
+
+def _case(finding: Finding) -> str:
+    """Its key in `_IN_CASE`; empty where no more is known than its rule and kind."""
+    first = finding.first
+    if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
+        return "interpreter lock"
+    if finding.rule == "computing":
+        return _case_of_computing(finding)
+    if finding.rule == "blocked event loop":
+        return "blocking call" if finding.intrinsic else "blocking code"
+    if finding.rule == "sleep within a transaction" and finding.about:
+        return "background"
+    if finding.rule in _IN_PROGRESS and waits_for_itself(finding.rows[:1]):
+        return "own lock"
+    if finding.rule in _OF_STATEMENTS and finding.rows:
+        return _case_of_statements(finding)
+    if finding.rule == "slow calls" and first and first.among:
+        return "far longer write" if writes(first) else "far longer"
+    return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
+
+
+def _case_of_computing(finding: Finding) -> str:
+    if finding.unit == LINES:
+        return "lines"
+    if finding.inner and not finding.inner.site:
+        return "imports"
+    if finding.site:
+        return "native function" if finding.site.is_native else "function"
+    if not finding.is_python:
+        return "other program"
+    return "few samples" if finding.is_sampled else ""
+
+
+def _case_of_statements(finding: Finding) -> str:
+    is_repeated = finding.rule == "N+1 statements"
+    if is_redis(finding.rows[0]):
+        return "redis" if is_repeated else "redis driver"
+    if is_repeated and is_sql(asked(finding)):
+        return "sql writes" if writes(asked(finding)) else "sql"
+    return ""
+
+
+def _by_rule(finding: Finding) -> str:
+    first = finding.first
+    if finding.rule == "slow awaits" and first and first.kind == "sleep":
+        return _BY_KIND["sleep"]
+    if finding.rule != "slow calls" or not first:
+        return _BY_RULE[finding.rule]
+    if first.kind == "db" and has_sql(first) and drivers.computes(finding):
+        return _BY_RULE["slow statement" if drivers.is_in_process(first) else "driver computes"]
+    return _BY_KIND.get(first.kind, _SEE_CALLS)

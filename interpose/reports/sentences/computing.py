@@ -1,0 +1,54 @@
+"""What is said of the time outside recorded calls."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.next_steps import CALLS, LINES
+from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.reports.formats.units import count, percent
+from interpose.reports.sentences.wording import Wording
+
+
+def processor(words: Wording, finding: Finding) -> str:
+    return f"The program was ready to run, but waited for CPU ({words.took(finding)}, estimated)."
+
+
+def unexplained(words: Wording, finding: Finding) -> str:
+    if finding.about == INTERPRETER_LOCK:
+        threads = f"{count(finding.units, 'thread')} computed at the same time"
+        return f"{threads} and probably waited for Python's interpreter lock ({words.took(finding)})."
+    return f"The program waited outside all recorded calls ({words.took(finding)})."
+
+
+def computing(words: Wording, finding: Finding) -> str:
+    if finding.site:
+        what, called = _what_computes(words, finding), _called(words, finding)
+        return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
+    traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
+    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
+    return f"{words.path(finding.about)} {does}: CPU time between recorded calls{traced} ({words.took(finding)})."
+
+
+def _what_computes(words: Wording, finding: Finding) -> str:
+    """Its own code, or the library code that it calls: `, 81 % of it in decoder.py:353 raw_decode: CPU time`."""
+    if not finding.inner:
+        return ": CPU time of its own code"
+    share = percent(round(100 * finding.inner.share), 100)
+    inner = words.line(finding.inner.site) if finding.inner.site else "imports"
+    return f", {share} of it in {inner}: CPU time"
+
+
+def _called(words: Wording, finding: Finding) -> str:
+    """The chain of callers: `, called from a.py:3 f, below b.py:7 g (80 % of it)`; that a script runs says nothing."""
+    lines = [words.line(site) for site in finding.callers.lines if site.function != "<module>"]
+    if not lines:
+        return ""
+    below = f", below {' and '.join(lines[1:])}" if lines[1:] else ""
+    used = percent(round(100 * finding.callers.share), 100)
+    share = f" ({used} of it)" if used != "100 %" else ""
+    return f", called from {lines[0]}{below}{share}"
+
+
+def computing_while_idle(words: Wording, finding: Finding) -> str:
+    made = f"{count(finding.calls, 'call')} of {finding.intrinsic} from {words.lines(finding)}"
+    return f"{made} waited for work, and also computed ({words.took(finding)})."

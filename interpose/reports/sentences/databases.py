@@ -1,0 +1,64 @@
+"""What is said of statements, commits and connections."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.statements import is_redis, is_sql
+from interpose.reports.formats.units import count, duration
+from interpose.reports.sentences.wording import Wording, calls_made, each_took, per_unit, quoted, without
+
+
+def repeated(words: Wording, finding: Finding) -> str:
+    statement = asked(finding)
+    each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
+    what = f"{_of_language(finding.calls, statement)} from {words.where(statement)}{each}"
+    return f"{what} ({words.took(finding)}{without(finding)}): {quoted(finding.about)}."
+
+
+def asked(finding: Finding) -> Calls:
+    """The largest row of its statement, not of what was fetched by it."""
+    return next(row for row in finding.rows if row.detail)
+
+
+def _of_language(calls: int, row: Calls) -> str:
+    """How many statements, commands or calls: `300 Redis commands`."""
+    if is_redis(row):
+        return count(calls, "Redis command")
+    return count(calls, "SQL query", "SQL queries") if is_sql(row) else f"{count(calls, 'call')} of {row.intrinsic}"
+
+
+def commits(words: Wording, finding: Finding) -> str:
+    each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
+    made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
+    return f"{made}{each}{each_took(finding)} ({words.took(finding)}{without(finding)})."
+
+
+def reconnects(words: Wording, finding: Finding) -> str:
+    to = f" to {words.path(finding.about)}" if finding.about else ""
+    made = count(finding.calls, "connection")
+    return f"{made}{to} from {words.lines(finding)}{each_took(finding)} ({words.took(finding)})."
+
+
+def slow_statement(words: Wording, finding: Finding) -> str:
+    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}{each_took(finding)}"
+    return f"{made} ({words.took(finding)}): {quoted(finding.about)}."
+
+
+def disk(words: Wording, finding: Finding) -> str:
+    return f"{calls_made(words, finding)} waited {duration(finding.bound_ns)} for the disk ({words.took(finding)})."
+
+
+def locked(words: Wording, finding: Finding) -> str:
+    waited = f"waited {duration(finding.bound_ns)} for a database lock that another connection held"
+    return f"{calls_made(words, finding)} {waited} ({words.took(finding)})."
+
+
+def driver(words: Wording, finding: Finding) -> str:
+    computed = f"the driver itself computed for {duration(finding.bound_ns)}"
+    return f"In {calls_made(words, finding)} {computed} ({words.took(finding)})."
+
+
+def sleeps(words: Wording, finding: Finding) -> str:
+    slept = count(finding.calls, "sleep")
+    within = f" within {finding.transactions[0]}" if len(finding.transactions) == 1 else " within transactions"
+    return f"{slept} from {words.where(finding.first)}{within}{each_took(finding)} ({words.took(finding)})."

@@ -1,0 +1,58 @@
+"""What is said of locks."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.waits import HELD
+from interpose.reports.formats.units import count
+from interpose.reports.sentences.held_locks import is_of_interpreter, line_of, waiting_thread, waits_for_itself
+from interpose.reports.sentences.wording import MOST_LINES, Wording, cut_off
+
+
+def convoy(words: Wording, finding: Finding) -> str:
+    site, threads = line_of(finding.about), count(finding.units, "thread")
+    if not finding.about and finding.first:
+        waited = f"{threads} waited {count(finding.calls, 'time')} for locks ({finding.first.intrinsic})"
+        return f"{waited} in {words.lines(finding)}{cut_off(finding)} ({words.took(finding)})."
+    holder = words.line(site) if site else words.path(finding.about)
+    lock = "Python's interpreter lock, which was" if is_of_interpreter(finding) else "a lock"
+    waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
+    return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+
+
+def deadlock(words: Wording, finding: Finding) -> str:
+    waits = [f"{_waiting(words, row)} {_taken(words, row)}" for row in finding.rows[:MOST_LINES]]
+    more = len(finding.rows) - len(waits)
+    waits += [f"{count(more, 'more thread')} in the same circle"] if more else []
+    may_end = any(row.verb.startswith("acquire") for row in finding.rows)  # which may have a timeout
+    what = "Deadlock, unless a wait has a timeout" if may_end else "Deadlock"
+    return f"{what}: {', and '.join(waits)} ({words.of_time(finding.bound_ns)})."
+
+
+def unreleased(words: Wording, finding: Finding) -> str:
+    row = finding.rows[0]
+    several = finding.units > 1
+    waits = f"{finding.units:,} threads wait at {words.lines(finding)} for a lock" if several else _waiting(words, row)
+    waits = waits[0].upper() + waits[1:]
+    return f"{waits} {_taken(words, row)} ({words.of_time(finding.bound_ns)})."
+
+
+def _waiting(words: Wording, row: Calls) -> str:
+    """A wait in progress: `thread 2 waits at app.py:6 pay for a lock`."""
+    return f"thread {waiting_thread(row)} waits at {words.where(row)} for a lock"
+
+
+def _taken(words: Wording, row: Calls) -> str:
+    """Which thread took the lock, and where: `that thread 3 took at app.py:4 refund`."""
+    held = HELD.fullmatch(row.detail)
+    if not held:
+        return "whose holder is unknown"
+    site = line_of(held["place"])
+    place = f" at {words.line(site)}" if site else f" at {held['place']}" if held["place"] else ""
+    return f"that {'it' if waits_for_itself([row]) else 'thread ' + held['thread']} took{place}"
+
+
+def turns(words: Wording, finding: Finding) -> str:
+    assert finding.first is not None
+    waited = f"{count(finding.units, 'thread')} waited {count(finding.calls, 'time')} in {finding.first.intrinsic}"
+    return f"{waited} from {words.where(finding.first)} ({words.took(finding)})."

@@ -1,0 +1,132 @@
+"""Words for the times, lines and files of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.statements import has_sql
+from interpose.experiments.model.stacks import Site
+from interpose.reports.formats.short_paths import Places, Shown
+from interpose.reports.formats.table import clean, shortened
+from interpose.reports.formats.units import count, duration
+from interpose.reports.sentences.held_locks import holders
+
+MOST_LINES = 3
+_TRANSACTIONS = 3
+_LONGEST_DETAIL = 72
+
+
+class Wording:
+    """Words for the times, lines and files of findings, with the shortest paths that tell files apart.
+
+    `matters_ns` is the time that sentences compare with (`Survey.matters_ns`), `shown` notes the lines they name.
+    """
+
+    def __init__(
+        self, findings: Iterable[Finding], cwd: str, matters_ns: int, shown: Shown | None = None
+    ) -> None:
+        listed = list(findings)
+        sites = {row.site for each in listed for row in each.rows if row.site}
+        sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
+        sites |= {each.inner.site for each in listed if each.inner and each.inner.site}
+        sites |= {site for each in listed for site in holders(each)}
+        self._places = Places([site.file for site in sites], cwd, shown)
+        self.shown = self._places.shown
+        self._cwd = cwd
+        self._matters_ns = matters_ns
+
+    def took(self, finding: Finding) -> str:
+        """The time of its evidence in the time that matters: `1.90 s of 2.60 s`, and whether that is estimated."""
+        return self.took_of(finding, finding.wall_ns)
+
+    def took_of(self, finding: Finding, wall_ns: int) -> str:
+        """The same for a part of its evidence."""
+        return self.of_time(wall_ns) + (", estimated" if finding.is_estimated else "")
+
+    def of_time(self, wall_ns: int) -> str:
+        """A time in the time that matters."""
+        return f"{duration(wall_ns)} of {duration(self._matters_ns)}"
+
+    def where(self, row: Calls | None) -> str:
+        """The line that calls were made from."""
+        return self.line(row.site) if row else "?"
+
+    def line(self, site: Site | None) -> str:
+        """A line with its function: `orders.py:88 get`."""
+        return self._places.named(site) if site else "an unknown line"
+
+    def path(self, path: str) -> str:
+        """A file that was read or written, relative to where the program ran."""
+        under = self._cwd.rstrip("/") + "/"
+        return path[len(under) :] if len(under) > 1 and path.startswith(under) else path
+
+    def lines(self, finding: Finding) -> str:
+        """The lines of the evidence, those that took most first."""
+        sites = [finding.site] if finding.site else [row.site for row in finding.rows]
+        told = list(dict.fromkeys(map(self.line, sites)))
+        more = f" and {len(told) - MOST_LINES} more" if len(told) > MOST_LINES else ""
+        return clean(", ".join(told[:MOST_LINES]) + more)
+
+
+def per_unit(finding: Finding, calls: int) -> str:
+    """How many of `calls` are in each transaction or file: `, 60 per GET /orders`; nothing for one each."""
+    each = calls / finding.units if finding.units else 1
+    if each <= 1:
+        return ""
+    number = f"{each:,.0f}" if each == int(each) else f"about {each:,.1f}" if each < 10 else f"about {each:,.0f}"
+    return f", {number} per {_unit(finding)}"
+
+
+def _unit(finding: Finding) -> str:
+    named = finding.transactions
+    if finding.unit != "transaction" or not named:
+        return finding.unit
+    if len(named) == 1:
+        return named[0]
+    more = f" and {len(named) - _TRANSACTIONS} more" if len(named) > _TRANSACTIONS else ""
+    return f"transaction, in {', '.join(named[:_TRANSACTIONS])}{more}"
+
+
+def quoted(text: str) -> str:
+    return f'"{shortened(" ".join(text.split()), _LONGEST_DETAIL)}"'
+
+
+def each_took(finding: Finding) -> str:
+    """What follows the calls: the mean of several, and which did not take their time."""
+    number = _fetched(finding) or finding.calls
+    mean = f", {duration(finding.wall_ns // number)} each" if number > 1 else ""
+    return mean + cut_off(finding)
+
+
+def _fetched(finding: Finding) -> int:
+    """The number of rows, where these calls fetched several a call or, as one event may have many, a fetch; else 0."""
+    is_of_rows = finding.first is not None and has_sql(finding.first) and finding.fetched > finding.calls
+    return finding.fetched if is_of_rows and not finding.made else 0
+
+
+def cut_off(finding: Finding) -> str:
+    """How many of the calls had not ended, and how many sleeps an exception has ended early."""
+    is_sleep = finding.rule == "sleep within a transaction"
+    unended = min(sum(row.unended for row in finding.rows), finding.calls)
+    failed = min(sum(row.failed for row in finding.rows), finding.calls) if is_sleep else 0
+    numbers = [(unended, "in progress at the end"), (failed, "cut off by an exception")]
+    several = finding.calls > 1
+    return "".join(f", {f'{number:,} ' if several else ''}{what}" for number, what in numbers if number)
+
+
+def without(finding: Finding) -> str:
+    """The call that took far longer than the others and is not in their time."""
+    return f", without one of {duration(finding.longest_ns)}" if finding.longest_ns else ""
+
+
+def calls_made(words: Wording, finding: Finding, calls: int = 0) -> str:
+    assert finding.first is not None
+    fetched = 0 if calls else _fetched(finding)
+    what = f"{count(fetched, 'row')} fetched by" if fetched else f"{count(calls or finding.calls, 'call')} of"
+    return f"{what} {finding.first.intrinsic} from {words.lines(finding)}"
+
+
+def took_about(words: Wording, finding: Finding) -> str:
+    about = f": {quoted(finding.about)}" if finding.about else ""
+    return f" ({words.took(finding)}){about}"
