@@ -46,7 +46,7 @@ def test_what_does_not_fit_is_dropped_and_counted(traced, interpose, variable, n
     experiment = done.experiment
     page = Control(experiment.founder).read()
     assert done.stderr == ""
-    assert page.taken_bytes == MIB_BYTES
+    assert page.most_bytes == MIB_BYTES  # at a time: the monitor may have made room in a pool before the program ended
     assert page.full_drops == dropped(experiment) > 20_000
     assert name == "pool" or page.monitor_ns == 0  # nobody can make room below a limit
     assert recorded(experiment) == written(experiment)

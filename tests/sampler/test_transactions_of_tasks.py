@@ -103,4 +103,4 @@ def test_each_function_is_in_the_transaction_of_the_task_that_ran_it(record, how
         assert of_code[name] == pytest.approx(seconds * 1e9, rel=0.25)  # the code around it uses some, too
         assert codes[function].cpu_ns + 2 * codes[function].margin_ns >= 0.85 * seconds * 1e9
         elsewhere = sum(each[function].cpu_ns for other, each in found.items() if other != name and function in each)
-        assert elsewhere <= codes[function].margin_ns
+        assert elsewhere <= 2 * codes[function].margin_ns  # one margin holds 19 times of 20
