@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.calls.structure import is_consolidated_alone
+from interpose.analysis.recording.ending import ending
 from interpose.errors import UsageError
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.records import Event
@@ -31,9 +33,9 @@ def events_of(process: Process) -> Iterator[Event]:
 
 
 def end_of(process: Process) -> int:
-    """When the last of its threads ended or was last seen; its start if that is later."""
-    ends = [each.record.end_ns or each.record.seen_ns for each in process.threads]
-    return max([*ends, process.log.start_ns])
+    """When it ended, as it or its parent noted, else the last that is known of it. No call ends later."""
+    calls = [head.last_ns for _, head in process.events.heads()] if process.events else []
+    return max([latest_instant_ns(process, ()), ending(process).end_ns or 0, *calls])
 
 
 class LaneNames:
