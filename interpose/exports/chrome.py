@@ -15,12 +15,12 @@ from typing import IO, Any, BinaryIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.time.usage import Usage
-from interpose.experiments.format.records import Event, OpenCall
+from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import in_words
 from interpose.experiments.model.process import Process
 from interpose.exports.counter_tracks import counter_tracks, usages_by_process
 from interpose.exports.flows import Flows, flows_of
-from interpose.exports.single_events import LaneNames, end_of, events_of, refuse_without_events
+from interpose.exports.single_events import LaneNames, calls_in_progress, end_of, events_of, refuse_without_events
 from interpose.reports.screen.state import command_line
 
 Entry = dict[str, Any]
@@ -86,7 +86,7 @@ class _Process:
         for event in events_of(self._process):
             yield from self._lane(event.thread, event.task)
             yield self._call(event)
-            yield from self._flows_of(event.thread, event.task, event)
+            yield from self._flows_of(event)
         yield from self._in_progress()
         yield from self._counters(used)
 
@@ -100,10 +100,10 @@ class _Process:
         if self._flows.started:
             yield {**_FLOW_END, "id": self._flows.started, **at}
 
-    def _flows_of(self, thread: int, task: int, call: Event | OpenCall) -> Iterator[Entry]:
+    def _flows_of(self, call: Event) -> Iterator[Entry]:
         """The flows that lead from a call, and to it."""
-        at = {**self._at(thread, task), "ts": self._since(call.start_ns)}
-        begin, end = self._flows.at(thread, call)
+        at = {**self._at(call.thread, call.task), "ts": self._since(call.start_ns)}
+        begin, end = self._flows.at(call)
         for number in begin:
             yield {**_FLOW_BEGIN, "id": number, **at}
         for number in end:
@@ -116,12 +116,11 @@ class _Process:
                 yield {"ph": "C", "name": each.name, **at, "args": {each.unit.value: value}}
 
     def _in_progress(self) -> Iterator[Entry]:
-        for thread in self._process.threads:
-            for call in thread.open_calls:
-                yield from self._lane(thread.number, 0)
-                name = self._process.intrinsic(call.intrinsic).name
-                yield {"ph": "B", "name": name, **self._at(thread.number, 0), "ts": self._since(call.start_ns)}
-                yield from self._flows_of(thread.number, 0, call)
+        for call in calls_in_progress(self._process):
+            yield from self._lane(call.thread, call.task)
+            name = self._process.intrinsic(call.intrinsic).name
+            yield {"ph": "B", "name": name, **self._at(call.thread, call.task), "ts": self._since(call.start_ns)}
+            yield from self._flows_of(call)
 
     def _named(self, what: str, lane: int, name: str) -> Entry:
         return {"ph": "M", "name": what, "pid": self._process.log.pid, "tid": lane, "args": {"name": name}}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from interpose.experiments.format.children import EXEC
-from interpose.experiments.format.records import Event, OpenCall
+from interpose.experiments.format.records import Event
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports.identities import call_of, seed_of
@@ -30,10 +30,10 @@ class Flows:
     started: int = 0
     is_child: bool = False
 
-    def at(self, thread: int, call: Event | OpenCall) -> tuple[list[int], list[int]]:
+    def at(self, call: Event) -> tuple[list[int], list[int]]:
         """The arrows from a call, and to it."""
-        begin = self.begin.get((thread, call.call), []) + self.begin_at.get((thread, call.start_ns), [])
-        return begin, self.end.get((thread, call.call), [])
+        begin = self.begin.get((call.thread, call.call), []) + self.begin_at.get((call.thread, call.start_ns), [])
+        return begin, self.end.get((call.thread, call.call), [])
 
     def without_calls(self, process: Process) -> set[int]:
         """The arrows from or to calls of the process that were not kept."""

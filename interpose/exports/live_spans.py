@@ -25,6 +25,7 @@ from interpose.experiments.format.trace_contexts import (
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports.otlp import SPANS_IN_A_REQUEST, ProcessSpans
+from interpose.exports.single_events import calls_in_progress
 
 HELD_AT_MOST = 100_000
 REMEMBERED = 100_000  # calls that ended, of which each may have work in another thread that is read later
@@ -70,24 +71,38 @@ class _Following:
     def requests(self, experiment: Experiment, process: Process, has_ended: bool) -> Iterator[tuple[bytes, int]]:
         made = ProcessSpans(experiment, process, self._contexts, self._active)
         waiting: list[str] = []
-        for events in self._whole_calls(made, process, has_ended):
-            waiting += made.spans_of(events)
-            self._remember(made.traces_of(events))
-            self._forget_contexts(events)
+        for spans in self._spans(made, process, has_ended):
+            waiting += spans
             while len(waiting) >= SPANS_IN_A_REQUEST:
                 yield made.request(waiting[:SPANS_IN_A_REQUEST]), SPANS_IN_A_REQUEST
                 del waiting[:SPANS_IN_A_REQUEST]
-        if has_ended:
-            self.is_over = True
-            waiting.append(made.whole())
-            recorded = sum(each.record.recorded for each in process.threads)
-            self.lost += max(recorded - self._taken, 0)
         if waiting:
             yield made.request(waiting), len(waiting)
 
-    def _whole_calls(self, made: ProcessSpans, process: Process, has_ended: bool) -> Iterator[list[Event]]:
-        """The calls that are inside no other, each with those inside it and the work for them; in the end those whose
-        outermost never ended."""
+    def _spans(self, made: ProcessSpans, process: Process, has_ended: bool) -> Iterator[list[str]]:
+        """The spans of calls that came since; in the end those of calls in progress, of what is inside these, and of
+        the process itself."""
+        for events in self._whole_calls(made, process):
+            yield made.spans_of(events)
+            self._remember(made.traces_of(events))
+            self._forget_contexts(events)
+        if has_ended:
+            self.is_over = True
+            self._take_contexts(process)
+            yield made.spans_of(self._left(), list(calls_in_progress(process)))
+            yield [made.whole()]
+            recorded = sum(each.record.recorded for each in process.threads)
+            self.lost += max(recorded - self._taken, 0)
+
+    def _left(self) -> list[Event]:
+        """The calls that are held, when no more come."""
+        found = [event for events in (*self._inside.values(), *self._working.values()) for event in events]
+        self._inside.clear()
+        self._working.clear()
+        return found
+
+    def _whole_calls(self, made: ProcessSpans, process: Process) -> Iterator[list[Event]]:
+        """The calls that are inside no other, each with those inside it and the work for them."""
         for event in self._new_events(process):
             self._taken += 1
             if not event.parent:
@@ -100,11 +115,6 @@ class _Following:
                 self._inside.setdefault((event.thread, event.parent), []).append(event)
             else:
                 self.lost += 1
-        if has_ended and (self._inside or self._working):
-            self._take_contexts(process)
-            yield [event for events in (*self._inside.values(), *self._working.values()) for event in events]
-            self._inside.clear()
-            self._working.clear()
 
     def _has_to_wait(self, made: ProcessSpans, whole: list[Event]) -> bool:
         """Whether a call is work for a transaction that has not ended; then it is kept with what is inside. One that

@@ -12,19 +12,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, BinaryIO
 
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.statements import with_statements
+from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.trace_contexts import ActiveSpan, TraceContext
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.exports import conventions
 from interpose.exports.identities import call_of, seed_of, span_of, trace_of
-from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
+from interpose.exports.single_events import LaneNames, blocks_of, calls_in_progress, end_of, refuse_without_events
 from interpose.exports.traces import Traces
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
@@ -114,17 +116,19 @@ class ProcessSpans:
         )
 
     def spans(self) -> Iterator[str]:
-        """The spans of its calls, those of a thread in the order of their ends."""
-        self._traces = self._find_traces(self._told_of_all())
+        """The spans of its calls, those of a thread in the order of their ends, then of its calls in progress."""
+        in_progress = list(calls_in_progress(self._process))
+        self._traces = self._find_traces(chain(self._told_of_all(), map(_told_of_one, in_progress)))
         for block in blocks_of(self._process):
             assert self._process.events is not None
             for event in self._process.events.events(block):
                 yield self._span(event)
+        yield from self._spans_in_progress(in_progress)
 
-    def spans_of(self, events: Sequence[Event]) -> list[str]:
+    def spans_of(self, events: Sequence[Event], in_progress: Sequence[Event] = ()) -> list[str]:
         """The spans of calls that are inside no others but these."""
-        self._traces = self._find_traces(map(_told_of_one, events))
-        return [self._span(event) for event in events]
+        self._traces = self._find_traces(map(_told_of_one, (*events, *in_progress)))
+        return [*map(self._span, events), *self._spans_in_progress(in_progress)]
 
     def traces_of(self, events: Iterable[Event]) -> dict[tuple[int, int], str]:
         """The traces of these calls, by thread and call; their spans were made last."""
@@ -138,17 +142,22 @@ class ProcessSpans:
         threads = {thread.number for thread in self._process.threads} if found else ()
         return {call: origin for call, origin in found.items() if origin[0] in threads and origin not in inside}
 
-    def _span(self, event: Event) -> str:
+    def _spans_in_progress(self, calls: Sequence[Event]) -> Iterator[str]:
+        """The spans of calls that had not ended; they say how the process ended."""
+        state = _attributes({"interpose.state": ending(self._process).state}) if calls else ""
+        return (self._span(call, state) for call in calls)
+
+    def _span(self, event: Event, state: str = "") -> str:
         trace, parent, (name, about) = self._placed(event)
         begin_ns = event.start_ns + self._calendar_ns
         moved = f',{{"key":"interpose.bytes","value":{{"intValue":"{event.bytes}"}}}}' if event.bytes else ""
         error = self._failed(event.error) if event.error else ""
         links = self._links(event) if self._active else ""
+        known = state or f'{{"key":"interpose.cpu_ns","value":{{"intValue":"{event.cpu_ns}"}}}}'
         return (
             f'{{"traceId":"{trace}","spanId":"{span_of(self._seed, event.thread, event.call)}",{_around(parent)}'
             f'{name},"startTimeUnixNano":"{begin_ns}",'
-            f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{{"key":"interpose.cpu_ns","value":'
-            f'{{"intValue":"{event.cpu_ns}"}}}}{moved}'
+            f'"endTimeUnixNano":"{begin_ns + event.wall_ns}","attributes":[{known}{moved}'
             f'{about}{self._of_all(event.stack, event.thread)}]{links}{error}}}'
         )
 

@@ -22,7 +22,7 @@ from interpose.experiments.model.threads import Thread
 from interpose.exports.counter_tracks import Unit, counter_tracks, usages_by_process
 from interpose.exports.flows import Flows, flows_of
 from interpose.exports.protobuf import double, fixed64, message, number, text
-from interpose.exports.single_events import LaneNames, blocks_of, end_of, refuse_without_events
+from interpose.exports.single_events import LaneNames, blocks_of, calls_in_progress, end_of, refuse_without_events
 from interpose.exports.trace_packets import ANNOTATIONS, OTHER_TEXTS, Packets
 from interpose.reports.formats.table import clean
 from interpose.reports.screen.state import command_line
@@ -85,8 +85,7 @@ class _Process:
             for block in blocks_of(self._process):
                 yield self._new(made, block.events)
                 yield made.packets(block.events)
-        for thread in self._process.threads:
-            yield from self._in_progress(thread)
+        yield from self._in_progress()
         yield from self._counters(used)
 
     def _packet(self, *fields: bytes, flags: int = _NEEDS_STATE) -> bytes:
@@ -158,12 +157,12 @@ class _Process:
         where = (text(2, clean(site.file)), text(3, clean(site.function)), number(4, site.line)) if site else ()
         return message(4, number(1, stack), *where)
 
-    def _in_progress(self, thread: Thread) -> Iterator[bytes]:
-        for call in thread.open_calls:
+    def _in_progress(self) -> Iterator[bytes]:
+        for call in calls_in_progress(self._process):
             name = text(23, clean(self._process.intrinsic(call.intrinsic).name))
-            begins, ends = self._flows.at(thread.number, call)
+            begins, ends = self._flows.at(call)
             flows = [fixed64(_FLOW_BEGINS, each) for each in begins] + [fixed64(_FLOW_ENDS, each) for each in ends]
-            begin = number(9, _SLICE_BEGIN), number(11, self._of_thread[thread.number]), name, *flows
+            begin = number(9, _SLICE_BEGIN), number(11, self._of_thread[call.thread]), name, *flows
             yield self._packet(number(_TIME, call.start_ns), message(_TRACK_EVENT, *begin))
 
     def _counters(self, used: Sequence[Usage]) -> Iterator[bytes]:

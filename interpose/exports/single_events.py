@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.calls.structure import is_consolidated_alone
+from interpose.analysis.calls.trace import open_events
 from interpose.analysis.recording.ending import ending
 from interpose.errors import UsageError
 from interpose.experiments.format.blocks import Block
@@ -36,6 +37,29 @@ def end_of(process: Process) -> int:
     """When it ended, as it or its parent noted, else the last that is known of it. No call ends later."""
     calls = [head.last_ns for _, head in process.events.heads()] if process.events else []
     return max([latest_instant_ns(process, ()), ending(process).end_ns or 0, *calls])
+
+
+def calls_in_progress(process: Process) -> Iterator[Event]:
+    """The calls that had not ended, as events until the end of their thread or process; without CPU time, which is not
+    known. Of each thread the outermost is first."""
+    calls = list(open_events(process))
+    if not calls:
+        return
+    written, until_ns = _last_calls(process), end_of(process)
+    ends_ns = {each.number: each.record.end_ns for each in process.threads}
+    for call in calls:
+        if written.get(call.thread) != call.call:
+            yield call._replace(wall_ns=max((ends_ns[call.thread] or until_ns) - call.start_ns, 0))
+
+
+def _last_calls(process: Process) -> dict[int, int]:
+    """The call that each thread wrote last: one that was killed right then has it as a call in progress as well."""
+    if process.events is None:
+        return {}
+    heads = sorted(process.events.heads(), key=lambda each: each[0].sequence)
+    newest = {head.thread: place for place, head in heads}
+    blocks = filter(None, map(process.events.block, newest.values()))
+    return {event.thread: event.call for block in blocks for event in process.events.events(block)}
 
 
 class LaneNames:

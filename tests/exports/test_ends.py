@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from interpose.exports.live_spans import LiveSpans
+from tests.build import START_NS, Build, event
 from tests.exports.test_exports import exported
 from tests.exports.test_other_readers import packets
-from tests.exports.test_spans import spans
+from tests.exports.test_spans import spans, spans_in
+from tests.exports.test_traces import attribute
 
 pytestmark = pytest.mark.any_python
 
@@ -21,6 +24,10 @@ KILLED = """
     print(killed_ns, time.monotonic_ns())
 """
 COMPUTING = "import time\ntime.sleep(0.05)\nprint(flush=True)\nwhile True: pass"
+
+
+def span_id(span):
+    return span["spanId"]
 
 
 def end_in_chrome(done, child, tmp_path):
@@ -72,9 +79,51 @@ def test_no_span_of_a_worker_ends_after_the_one_around_it(traced, tmp_path):
 
     assert done.stdout == "[0, 1, 2, 3]\n"
     assert [each["name"] for each in found.values() if "attributes" in each and is_later(each, found)] == []
+    assert {each["parentSpanId"] for each in found.values() if "parentSpanId" in each} <= found.keys()
 
 
 def is_later(span, spans):
-    """Whether it ends after the span around it, if that is exported."""
-    around = spans.get(span["parentSpanId"], span)
-    return int(span["endTimeUnixNano"]) > int(around["endTimeUnixNano"])
+    """Whether it ends after the span around it."""
+    return int(span["endTimeUnixNano"]) > int(spans[span["parentSpanId"]]["endTimeUnixNano"])
+
+
+WORKING = """
+import os, time
+from interpose import transaction
+with transaction("job"):
+    os.stat("/")
+    print(flush=True)
+    time.sleep(99)
+"""
+
+
+def test_calls_in_progress_are_spans_that_say_how_the_process_ended(traced, tmp_path):
+    done = traced(KILLED, WORKING)
+    killed_ns, waited_ns = map(int, done.stdout.split())
+    [child] = done.experiment.founder.descendants
+    to_calendar_ns = child.log.time_ns - child.log.start_ns
+    found = spans(done.path, tmp_path)
+    live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(done.experiment))
+
+    [job] = [each for each in found if attribute(each, "interpose.detail") == "job"]
+    inside = {each["name"]: each for each in found if each.get("parentSpanId") == job["spanId"]}
+    states = {name: attribute(each, "interpose.state") for name, each in inside.items()}
+    assert attribute(job, "interpose.state") == states["time.sleep"] == "killed"
+    assert states["os.stat"] is None
+    assert {each["traceId"] for each in inside.values()} == {job["traceId"]}
+    ends = {int(each["endTimeUnixNano"]) - to_calendar_ns for each in (job, inside["time.sleep"])}
+    assert killed_ns <= min(ends) and max(ends) <= waited_ns
+    assert sorted(live, key=span_id) == sorted(found, key=span_id)
+
+
+def test_a_call_that_was_written_before_the_kill_is_not_in_progress_as_well(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    read = build.intrinsic("os.read", "file")
+    build.events([event(5, 5, intrinsic=read, call=2, parent=1)])
+    opened = [{"start_ns": START_NS + start, "call": call, "intrinsic": read} for start, call in ((0, 1), (5, 2))]
+    build.thread(open_calls=opened, tid=1, recorded=1, made=2, seen_ns=START_NS + 20)
+    found = spans(str(build.write()), tmp_path)
+
+    calls = [each for each in found if "attributes" in each]
+    assert [attribute(each, "interpose.state") for each in calls] == [None, "unseen"]
+    assert calls[0]["parentSpanId"] == calls[1]["spanId"]

@@ -145,7 +145,7 @@ class _Entries:
     def in_progress(self) -> Iterator[_Entry]:
         """The calls in progress, as events without times."""
         for place, process in enumerate(self._processes):
-            for event in _open_events(process):
+            for event in open_events(process):
                 yield self._entry(place, event, ending(process).state)
 
     def _entry(self, place: int, event: Event, state: str) -> _Entry:
@@ -174,7 +174,8 @@ def _backwards(
         yield entries.of_block(block)
 
 
-def _open_events(process: Process) -> Iterator[Event]:
+def open_events(process: Process) -> Iterator[Event]:
+    """The calls in progress, as events without times; of each thread the outermost first."""
     nothing = Event(*[0] * len(Event._fields))
     for thread in process.threads:
         parent = 0
