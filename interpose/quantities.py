@@ -15,8 +15,9 @@ A_SIZE = "a size like 512MiB"
 
 
 def duration_ns(text: str, bare: str = "") -> int:
-    """The nanoseconds of `10ms`; a number alone is of the unit `bare`, if one is given. Raises ValueError."""
-    return _product(text, TIMES_NS, bare, A_DURATION)
+    """The nanoseconds of `10ms`; a number alone is of the unit `bare`, if one is given, and 0 needs none. Raises
+    ValueError."""
+    return 0 if text == "0" else _product(text, TIMES_NS, bare, A_DURATION)
 
 
 def recorded_ns(text: str, bare: str = "") -> int:

@@ -11,7 +11,7 @@ This page is made by `python -m interpose.config.page` from the list in `interpo
 
 `INTERPOSE` switches recording on; the other settings only narrow it. If a setting is given in several places, an
 option of `interpose run` overrides the variable, the variable overrides the file, and the file overrides the default.
-An empty variable counts as not set.
+An empty variable counts as not set. A duration has a unit (ns, us, ms, s, m, h); 0 needs none.
 
 | variable | option of `interpose run` | in `[tool.interpose]` | default | meaning |
 | --- | --- | --- | --- | --- |

@@ -112,6 +112,7 @@ def test_a_value_that_means_nothing_is_named_in_one_line(options, environment, f
         ("0.5ms", 500_000),
         ("7ns", 7),
         ("0s", 0),
+        ("0", 0),
         ("off", None),
     ],
 )
@@ -119,10 +120,27 @@ def test_a_duration_has_a_unit(text, duration_ns):
     assert values.parse_duration_ns(text) == duration_ns
 
 
-@pytest.mark.parametrize("text", ["", "10", "ms", "-1ms", "nans", "infs", "1e99s", "10 minutes", "0"])
+@pytest.mark.parametrize("text", ["", "10", "ms", "-1ms", "nans", "infs", "1e99s", "10 minutes", "00", "-0"])
 def test_what_is_not_a_duration_is_refused(text):
     with pytest.raises(ValueError, match="not a duration"):
         values.parse_duration_ns(text)
+
+
+def parsed(setting, text):
+    """What a text means, or what is wrong with it."""
+    try:
+        return setting.parse(text)
+    except ValueError as error:
+        return str(error)
+
+
+DURATIONS = [each for each in schema.SETTINGS if "DURATION" in each.form or "SECONDS" in each.form]
+
+
+@pytest.mark.parametrize("setting", DURATIONS, ids=lambda setting: setting.variable)
+def test_a_duration_of_0_needs_no_unit(setting):
+    assert parsed(setting, "0") == parsed(setting, "0s")
+    assert "not a duration" not in str(parsed(setting, "0"))
 
 
 def test_the_nearest_file_upward_is_read(tmp_path):
