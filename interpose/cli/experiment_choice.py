@@ -67,7 +67,8 @@ def labelled(experiment: Experiment, name: str | None) -> list[Window] | None:
         raise UsageError("--label needs a single experiment, because each has its own labels")
     if found := windows(experiment.marks, name):
         return found
-    known = ", ".join(dict.fromkeys(mark.name for mark in experiment.marks)) or "none"
+    names = dict.fromkeys(mark.name for mark in experiment.marks)
+    known = ", ".join(each for each in names if windows(experiment.marks, each)) or "none"
     raise UsageError(f"--label {name}: no such label; labels: {known}")
 
 

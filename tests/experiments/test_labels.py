@@ -69,11 +69,12 @@ def test_a_label_is_put_and_listed(experiment, interpose):
     assert interpose("label", "-o", "test.1.er") == (0, "load  2.000000 s to 4.500000 s  a <b>\n", "")
 
 
-@pytest.mark.parametrize("when", ["", "=@", "=+0s", "=-0s"])
-def test_a_label_of_now_is_on_the_experiment_s_clock(traced, interpose, when):
-    done = traced("pass")
+LABEL_OF_NOW = ("label", "-n", "after", "-t")
 
-    interpose("label", "-o", done.path, "-n", "after", "-t", f"start{when}")
+
+@pytest.mark.parametrize("when", ["", "=@", "=+0s", "=-0s"])
+def test_a_label_of_now_is_on_the_experiment_s_clock(traced, when):
+    done = traced("from interpose.cli.main import main\nimport sys\nmain(sys.argv[1:])", *LABEL_OF_NOW, f"start{when}")
 
     [window] = windows(Experiment(done.path).marks, "after")
     log = done.experiment.founder.log
@@ -195,6 +196,11 @@ def test_both_consolidators_give_the_same_for_a_label(experiment):
         (["-n", "a", "-t", "start=+soon"], "-t +soon: not a duration like 2.5s"),
         (["-n", "a", "-t", "start=-999999999999h"], "is too far away"),
         (["-n", "a"], "-t start or -t stop is missing"),
+        (["-n", "a", "-t", "stop"], "-t stop: no window of a is open then; a start must come first"),
+        (["-n", "a", "-t", "start=4s", "-t", "stop=2s"], "-t stop=2s: no window of a is open then"),
+        (["-n", "a", "-t", "start=1s", "-t", "stop=2s", "-t", "stop=3s"], "-t stop=3s: no window of a is open then"),
+        (["-n", "a", "-t", "start=12001ms"], "-t start=12001ms: is after the end of the recording (12.000000 s)"),
+        (["-n", "a", "-t", "start"], "-t start: is after the end of the recording"),
     ],
 )
 def test_what_is_no_label_is_refused(experiment, interpose, words, said):
@@ -207,11 +213,22 @@ def test_what_is_no_label_is_refused(experiment, interpose, words, said):
 
 
 def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, interpose):
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start")
+    write_marks(str(experiment), [Mark("unopened", "stop", START_NS)])
+    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=0s")
 
     code, _, err = interpose("report", "--label", "lode", "test.1.er")
 
     assert (code, err) == (2, "interpose: --label lode: no such label; labels: load\n")
+
+
+def test_a_label_without_a_window_is_listed_as_such(experiment, interpose):
+    write_marks(str(experiment), [Mark("unopened", "stop", START_NS)])
+
+    assert interpose("label", "-o", "test.1.er") == (0, "unopened  no window: no start before its stop\n", "")
+
+
+def test_a_label_can_be_stopped_before_it_is_started_by_the_same_command(experiment, interpose):
+    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", "stop=9s", "-t", "start=1s") == (0, "", "")
 
 
 def test_labels_come_back_as_they_were_written(tmp_path):

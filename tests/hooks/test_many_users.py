@@ -59,7 +59,7 @@ def test_the_group_may_read_all_of_it_where_it_should(tmp_path):
     run(tmp_path, INTERPOSE_GROUP_READS="1", INTERPOSE_ARCHIVE="all")
     main(["report", "test.1.er"])
     main(["notes", "test.1.er", "--add", "x"])
-    main(["label", "-o", "test.1.er", "-n", "x", "-t", "start"])
+    main(["label", "-o", "test.1.er", "-n", "x", "-t", "start=0"])
 
     assert {"_f1.er", "archives", "notes", "labels.xml", "objects"} <= set(os.listdir("test.1.er"))
     assert modes(tmp_path / "test.1.er") == {0o2750, 0o640}

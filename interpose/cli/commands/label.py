@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 
 from interpose.analysis.recording.ending import ending
 from interpose.cli.experiment_choice import note_damages, open_experiment
@@ -53,12 +54,26 @@ def _add(experiment: Experiment, arguments: argparse.Namespace) -> None:
         raise UsageError(f"-n {name}: {why}")
     experiment.refuse_if_unpacked("a label")
     added = [_mark(text, name.lower(), arguments.comment, experiment.founder) for text in arguments.marks]
+    for text, mark in zip(arguments.marks, added, strict=True):
+        if why := _why_meaningless(mark, [*experiment.marks, *added], experiment):
+            raise UsageError(f"-t {text}: {why}")
     try:
         write_marks(experiment.founder_directory, [*experiment.marks, *added])
     except OSError as error:
         raise InterposeError(f"{experiment.name}/labels.xml: {error.strerror}") from error
     if ending(experiment.founder).state == "running":
         _want_sample(experiment)
+
+
+def _why_meaningless(mark: Mark, marks: Sequence[Mark], experiment: Experiment) -> str:
+    """Why `mark` is the beginning or end of no window in the recording; empty if it is one."""
+    if mark.action == "stop":
+        is_end = any(each.stop_ns == mark.time_ns for each in windows(marks, mark.name))
+        return "" if is_end else f"no window of {mark.name} is open then; a start must come first"
+    ends_ns = [ending(process).end_ns for process in experiment.processes]
+    if None in ends_ns or mark.time_ns <= (end_ns := max(filter(None, ends_ns))):
+        return ""
+    return f"is after the end of the recording ({(end_ns - experiment.founder.log.start_ns) / 1e9:.6f} s)"
 
 
 def _want_sample(experiment: Experiment) -> None:
@@ -102,8 +117,9 @@ def _list(experiment: Experiment) -> None:
         print(f"{experiment.name}: no labels")
     for name in dict.fromkeys(mark.name for mark in experiment.marks):
         comments = dict.fromkeys(mark.comment for mark in experiment.marks if mark.name == name and mark.comment)
-        for window in windows(experiment.marks, name):
-            print(clean("  ".join([name, _shown(window, start_ns), *comments])))
+        shown = [_shown(window, start_ns) for window in windows(experiment.marks, name)]
+        for each in shown or ["no window: no start before its stop"]:
+            print(clean("  ".join([name, each, *comments])))
 
 
 def _shown(window: Window, start_ns: int) -> str:
