@@ -27,7 +27,7 @@ from interpose.experiments.format.sequences import Ranges
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages, DataFile
-from tests.build import START_NS, Build, event
+from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
 
@@ -384,6 +384,28 @@ def test_what_is_merged_says_what_the_experiments_say_together(built, interpose,
     assert (checked.returncode, "1 process" in checked.stdout) == (0, True)
     assert interpose("report", merged).stdout.startswith("merged from 3 experiments")
     assert interpose("consolidate", *paths, "-o", merged).returncode == 1
+
+
+def test_merging_says_that_samples_are_left_out_and_the_advice_is_where_they_are(interpose, tmp_path):
+    paths = []
+    for number in (1, 2):
+        build = Build(tmp_path / f"t.{number}.er", call_ns=0, inside_ns=0)
+        stack = build.sampled_stack(("/home/u/batch.py", 3, "parse"))
+        for turn in range(1, 101):
+            build.thread_sample(START_NS + turn * SECOND // 100, cpu_ns=turn * 9 * SECOND // 1000, stack=stack)
+        build.thread(end_ns=START_NS + SECOND, end_cpu_ns=900 * SECOND // 1000, tid=1, main=1)
+        build.ended(SECOND, 900 * SECOND // 1000)
+        paths.append(str(build.write()))
+    merged = str(tmp_path / "merged.er")
+
+    done = interpose("consolidate", *paths, "-o", merged)
+    shown = " ".join(interpose("report", merged).stdout.split())
+
+    assert done.returncode == 0
+    assert "merged.er: has no samples of code, which 2 processes had; interpose report with several" in done.stderr
+    assert "computes" in shown and "interpose run" not in shown
+    assert "Merging left out the samples: see the functions with interpose report of the experiments" in shown
+    assert "parse" in interpose("report", *paths).stdout
 
 
 def test_copies_have_the_records(built, interpose, tmp_path):

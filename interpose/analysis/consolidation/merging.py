@@ -1,7 +1,7 @@
 """Merges consolidated records: those of many processes that ran the same program become those of one.
 
 Numbers differ in every process, so everything gets new ones. Two threads remain: the main threads of all processes, as
-if one after another, and all other threads.
+if one after another, and all other threads. Samples are left out: each is of an instant of its thread.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ Item = TypeVar("Item")
 MAIN, OTHERS = 1, 2
 START_NS = 1  # when it all began, on a clock of its own
 _KEPT = ("INTERPOSE", "INTERPOSE_KINDS", "INTERPOSE_LEVELS", "INTERPOSE_FILES", "INTERPOSE_SYNC", "INTERPOSE_ROWS")
+
+
+def is_merged(process: Process) -> bool:
+    """Whether `process` is a merged one."""
+    return process.log.start_ns == START_NS
 
 
 class _Numbers(Generic[Item]):

@@ -160,13 +160,13 @@ class Finding:
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
     call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
-    program's code was sampled, `is_python` that it is Python. `each_ns` is the mean of
-    calls that overlap, `longest_ns` the longest time for which an event loop was blocked or, of repeated statements,
-    that of a call which took far longer than the others and is not in the evidence, and `waiting` how many tasks
-    waited for it at most. `made` is the number of calls that count, if the evidence also has others, such as the
-    fetches of statements; else 0. If most of the evidence may be at other lines than the named one, `named_ns` is the
-    wall time of the named line's calls; else 0. A finding below its `floor` is not reported. Nor is one
-    that has most of its evidence in another one of less `precedence`.
+    program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments were
+    merged, without their samples. `each_ns` is the mean of calls that overlap, `longest_ns` the longest time for which
+    an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and is
+    not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that count,
+    if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at other
+    lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. A finding below its `floor`
+    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str
@@ -180,6 +180,7 @@ class Finding:
     inner: Inner | None = None
     is_sampled: bool = False
     is_python: bool = True
+    is_merged: bool = False
     intrinsic: str = ""
     site: Site | None = None
     each_ns: int = 0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
+from interpose.analysis.consolidation.merging import is_merged
 from interpose.analysis.findings.finding import Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import LARGE
@@ -39,6 +40,7 @@ def computing(survey: Survey) -> Iterator[Finding]:
     for profile in survey.profiled.processes:  # nothing says what ran after the last samples
         used[program_label(profile.process)] -= sum(spent.cpu_ns for spent in profile.unsampled.values())
     others = {program_label(each.process) for each in survey.analysis.accounts if not each.process.log.is_python}
+    merged = any(is_merged(each.process) for each in survey.analysis.accounts)
     blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
@@ -48,7 +50,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
             is_sampled = bool(survey.profiled.processes) and not has_lines
             unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
-            yield from functions or [replace(made, is_sampled=is_sampled, is_python=program not in others)]
+            made = replace(made, is_sampled=is_sampled, is_python=program not in others, is_merged=merged)
+            yield from functions or [made]
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from interpose.experiments.metadata.group import is_group, members
 from interpose.experiments.metadata.notes import write_notes
 from interpose.experiments.metadata.pauses import pauses_of
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.sampled import Sampled
 from interpose.reports.formats.units import count
 
 NAME = "consolidate"
@@ -84,7 +85,7 @@ def _merge(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-o {arguments.output}: its name must end with {names.SUFFIX}")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
     merged: dict[tuple[str, ...], Merged] = {}
-    calls = processes = code = 0
+    calls = processes = sampled = code = 0
     for path in paths:
         experiment = open_experiment(path)
         if is_sampled(experiment):
@@ -94,6 +95,7 @@ def _merge(arguments: argparse.Namespace) -> int:
             into = merged.setdefault(_program(process), Merged(process, arguments.slowest))
             calls += into.take_in(analysis, process)
             processes += 1
+            sampled += Sampled(process).is_there
         code = max(code, note_damages(experiment))
     try:
         name = _write(arguments.output, list(merged.values()), paths)
@@ -105,6 +107,9 @@ def _merge(arguments: argparse.Namespace) -> int:
     if len(merged) < processes:
         became += f" combined into {len(merged):,}, one for each program"
     say(f"{name}: {count(calls, 'call')} of {count(len(paths), 'experiment')} consolidated; {became}")
+    if sampled:
+        of = count(sampled, "process", "processes")
+        say(f"{name}: has no samples of code, which {of} had; interpose report with several experiments keeps them")
     return code
 
 

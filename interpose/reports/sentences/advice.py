@@ -63,6 +63,7 @@ _IN_CASE = {
     "function": "See its lines: interpose report --by line.",
     "native function": "See its lines with a profiler of native code, such as perf annotate.",
     "other program": "See its functions with a profiler of native code, such as perf record.",
+    "merged": "Merging left out the samples: see the functions with interpose report of the experiments themselves.",
     "few samples": "Too few samples to name its functions; count its lines: interpose run --lines own.",
     "blocking call": "Await an asynchronous form of it, or run it in a thread: asyncio.to_thread.",
     "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
@@ -110,6 +111,8 @@ def _case_of_computing(finding: Finding) -> str:
         return "imports"
     if finding.site:
         return "native function" if finding.site.is_native else "function"
+    if finding.is_merged:
+        return "merged"
     if not finding.is_python:
         return "other program"
     return "few samples" if finding.is_sampled else ""
