@@ -133,7 +133,8 @@ def schema() -> Any:
     """The columns of `calls`."""
     text, number = pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), pyarrow.uint64()
     named = ("process", "intrinsic", "kind", "detail", "error", "file", "function", "thread_name", "task_name")
-    columns = [*((name, text) for name in named), ("line", pyarrow.uint32()), ("own", pyarrow.bool_())]
+    columns = [*((name, text) for name in named), ("line", pyarrow.uint32())]
+    columns += [("own", pyarrow.bool_()), ("startup", pyarrow.bool_())]
     return pyarrow.schema([*columns, *((name, number) for name in NUMBERS)])
 
 
@@ -151,6 +152,7 @@ class _Names:
         process = self._process
         stacks, intrinsics = (numbers[name].dictionary_encode() for name in ("stack", "intrinsic"))
         sites = [process.own_line(each) or UNKNOWN_SITE for each in stacks.dictionary.to_pylist()]
+        starting = [process.is_start_up(each) for each in stacks.dictionary.to_pylist()]
         called = [process.intrinsic(each) for each in intrinsics.dictionary.to_pylist()]
         made = {
             "process": _named(pyarrow.nulls(rows, pyarrow.int32()).fill_null(0), [process.place]),
@@ -164,6 +166,7 @@ class _Names:
             "task_name": _texts(numbers["task"], lambda number: process.task_names.get(number, "")),
             "line": pyarrow.array([each.line for each in sites], pyarrow.uint32()).take(stacks.indices),
             "own": pyarrow.array([each.own for each in sites]).take(stacks.indices),
+            "startup": pyarrow.array(starting, pyarrow.bool_()).take(stacks.indices),
             **{name: numbers[name] for name in NUMBERS},
         }
         return pyarrow.RecordBatch.from_arrays(list(made.values()), schema=schema())

@@ -391,6 +391,17 @@ def test_sql_answers_what_the_report_says(recorded, capsys):  # noqa: F811
     assert [each["error"] for each in errors] == ["FileNotFoundError errno 2"]
 
 
+def test_calls_of_the_start_are_told_apart_in_sql_as_in_the_report(recorded, capsys):  # noqa: F811
+    pytest.importorskip("duckdb")
+    assert main(["report", recorded, "--by", "kind", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+
+    found = asked(recorded, "select if(startup, 'startup', kind) as kind, count(*) as n from calls group by 1", capsys)
+
+    assert {each["kind"]: each["n"] for each in found} == {row["kind"]: row["calls"] for row in report if row["calls"]}
+    assert "startup" in {each["kind"] for each in found}
+
+
 def test_sql_over_several_experiments_says_from_which_a_row_is(recorded, tmp_path, capsys):  # noqa: F811
     pytest.importorskip("duckdb")
     other = hostile(tmp_path)
