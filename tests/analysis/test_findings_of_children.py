@@ -111,3 +111,21 @@ def test_a_wait_for_one_child_has_no_count(traced):
     (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "child processes"]
     assert sentence.startswith("The program waited for child processes (sleep) at ")
     assert "each" not in sentence
+
+
+@pytest.mark.parametrize("children", [1, 3])
+def test_a_loop_that_awaits_children_is_not_said_to_have_waited_as_often_as_it_polled(traced, children):
+    done = traced(f"""
+    import asyncio
+    async def job():
+        child = await asyncio.create_subprocess_exec("sleep", "1")
+        await child.wait()
+    async def main():
+        await asyncio.gather(*[job() for _ in range({children})])
+    asyncio.run(main())
+    """)
+
+    (sentence,) = [sentence for rule, _, sentence in told(done) if rule == "child processes"]
+    assert sentence.startswith("The program waited for child processes (sleep) at ")
+    assert " each" not in sentence
+    assert re.search(r"\). \S+:4 job started them\.$", sentence)

@@ -80,6 +80,24 @@ def test_a_sleep_in_a_transaction_is_told(shop):
     assert shop.found() == [("sleep within a transaction", 1, 50 * MS, 50 * MS)]
 
 
+@pytest.mark.parametrize(("name", "words"), [("nap", "within the transaction {}"), ("job", "from {} within job")])
+def test_a_function_with_the_name_of_the_transaction_is_named_once(traced, name, words):
+    done = traced(f"""
+    import time
+    from interpose import transaction
+    def nap():
+        with transaction("{name}"):
+            time.sleep(1)
+    nap()
+    """)
+    survey = Survey(Analysis(done.experiment))
+    found = found_in(survey)
+    (sleep,) = [each for each in found if each.rule == "sleep within a transaction"]
+    sentence = Sentences(found, str(done.directory), survey.matters_ns).of(sleep)
+
+    assert sentence.startswith(f"1 sleep {words.format('program.py:6 nap')} (")
+
+
 def test_a_sleep_outside_of_any_is_none(shop):
     shop.request("GET /fast", lambda inside: shop.call("os.stat", "file", "/a", inside=inside))
     shop.call("time.sleep", "sleep", each_ns=50 * MS)

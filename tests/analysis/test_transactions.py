@@ -270,8 +270,8 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
 
     assert rows(made)["GET /a"][:3] == (1, 0, 900)
     assert rows(made)[".OTHER"][:3] == (1, 0, 10_000 - 10 - 50 - 10 - 100)
-    assert split(made, "GET /a") == {"db": 600, "logic": 300}
-    assert split(made, "GET /b") == {"db": 900, "logic": 300}
+    assert split(made, "GET /a") == {"db": 600, "logic": 50, "suspended": 850 - 600}
+    assert split(made, "GET /b") == {"db": 900, "logic": 100, "suspended": 1100 - 900}
     assert made.overlapped
     assert on_thread(made) == {"GET /a": (60, 840), "GET /b": (110, 1090), ".OTHER": (9830, 0)}
     assert made.thread_ns == 10_000
@@ -290,7 +290,7 @@ def test_a_request_that_is_served_in_a_task_of_its_own_has_what_that_does_and_no
     (row,) = [row for row in made.rows if row.is_named]
 
     assert (row.sums.calls, row.response_ns, row.cpu_ns) == (1, 900, 50 + 200)
-    assert split(made, row.name) == {"sleep": 600 - 500, "db": 300, "logic": 500}
+    assert split(made, row.name) == {"sleep": 600 - 500, "db": 300, "logic": 45 + 200, "suspended": 255}
     assert row.split["logic"].cpu_ns == 45 + 200
     assert (row.thread_ns, row.overlap_ns) == (250, 650)
     assert sum(each.cpu_ns for each in made.rows) == 1000
@@ -330,7 +330,7 @@ def test_what_another_thread_does_for_a_transaction_is_in_its_split_but_not_in_i
     (row,) = [each for each in made.rows if each.name == "GET /a"]
 
     assert rows(made)["GET /a"] == (1, 0, 2000, 190)
-    assert split(made, "GET /a") == {"db": 700, "logic": 2000 + 300}
+    assert split(made, "GET /a") == {"db": 700, "logic": 100 + 300, "suspended": 1900}
     assert on_thread(made)["GET /a"] == (100 + 1000, 1900)
     assert (row.sums.wall_most_ns, row.sums.wall_least_ns) == (2000, 2000)
     assert made.thread_ns == 20_000
@@ -410,6 +410,67 @@ def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(trace
     assert {row["transaction"]: row["thread_ns"] for row in section if row["transaction"]} == {
         name: row["thread_ns"] for name, row in rows.items()
     }
+
+
+IN_THREADS = """
+import asyncio, json, time
+from interpose import transaction
+
+slept, used = {}, {}
+
+def sleep(name):
+    begun = time.perf_counter()
+    time.sleep(0.1)
+    slept[name] = slept.get(name, 0) + time.perf_counter() - begun
+
+def compute(name):
+    begun = time.thread_time()
+    while time.thread_time() < begun + 0.1:
+        pass
+    used[name] = used.get(name, 0) + time.thread_time() - begun
+
+async def job(name, times):
+    with transaction(name):
+        for _ in range(times):
+            compute(name)
+            await asyncio.to_thread(sleep, name)
+
+async def executed():
+    with transaction("executed"):
+        await asyncio.get_running_loop().run_in_executor(None, sleep, "executed")
+
+async def main():
+    await job("alone", 3)
+    await executed()
+    await asyncio.gather(*[job(f"together {number}", 2) for number in range(3)])
+
+asyncio.run(main())
+print(json.dumps([slept, used]))
+"""
+
+
+@pytest.fixture
+def in_threads(traced, interpose):
+    """The rows of transactions that compute and await other threads, with what each slept there and computed."""
+    done = traced(IN_THREADS)
+    rows = json.loads(interpose("transactions", "--format", "json", done.path).stdout)
+    slept, used = json.loads(done.stdout)
+    return [(row, slept[name], used.get(name, 0)) for row in rows if (name := row["transaction"]) in slept]
+
+
+def test_what_a_transaction_awaits_of_other_threads_is_not_its_logic(in_threads):
+    assert len(in_threads) == 5
+    for row, slept_s, _ in in_threads:
+        assert slept_s / 2 < row["suspended_wall_ns"] / 1e9 <= row["response_ns"] / 1e9
+        assert row["suspended_cpu_ns"] == 0
+        split_ns = sum(value for name, value in row.items() if name.endswith("_wall_ns"))
+        assert split_ns == row["thread_ns"] + row["overlap_ns"]
+
+
+def test_what_tasks_compute_is_their_logic_also_if_others_run_meanwhile(in_threads):
+    for row, _, used_s in in_threads:
+        assert row["logic_cpu_ns"] / 1e9 == pytest.approx(used_s, rel=0.1, abs=0.02)
+        assert 0.9 * used_s < row["logic_wall_ns"] / 1e9
 
 
 def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose):

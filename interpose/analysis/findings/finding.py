@@ -165,8 +165,9 @@ class Finding:
     an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and is
     not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that count,
     if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at other
-    lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. A finding below its `floor`
-    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
+    lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line that
+    started the child processes, if it is one, and another than that of the evidence. A finding below its `floor` is not
+    reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str
@@ -188,6 +189,7 @@ class Finding:
     waiting: int = 0
     made: int = 0
     named_ns: int = 0
+    starter: Site | None = None
     floor: Floor = NO_FLOOR
     precedence: int = 0
 

@@ -4,7 +4,7 @@ unexplained waits."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
@@ -12,6 +12,7 @@ from interpose.analysis.findings.programs import Programs, has_program_only, is_
 from interpose.analysis.findings.survey import Survey, grouped, threads_of
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
+from interpose.experiments.model.stacks import Site
 
 # What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
 SLOW_SHARE = 0.1
@@ -134,9 +135,15 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
         is_pipe = all(row.intrinsic in of_files for row in rows)
         if there or not (is_pipe or all(row.intrinsic.startswith(CHANNELS) for row in rows)):
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
-            yield found("child processes", rows, about=about, unit=unit, floor=floor)
+            yield found("child processes", rows, about=about, unit=unit, floor=floor, starter=_starter(there, site))
         elif site and site.own:
             yield found("slow calls", rows, floor=floor)
+
+
+def _starter(children: Sequence[Children], waits_at: Site | None) -> Site | None:
+    """The line that started all of these, if it is known and another one."""
+    sites = {each.site for each in children}
+    return next(iter(sites)) if len(sites) == 1 and waits_at not in sites else None
 
 
 def _lived_meanwhile(children: Children, row: Calls) -> bool:

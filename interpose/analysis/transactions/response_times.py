@@ -48,6 +48,7 @@ from interpose.kinds import KINDS, OF_KERNEL, ON_REQUEST
 
 BY = ("thread", "intrinsic")
 LOGIC = "logic"
+SUSPENDED = "suspended"  # of a coroutine's transaction: it awaited what no recorded call inside it awaited
 NOT_ENDED = ".OPEN"  # and a name: of those in progress when their process ended, or now
 OVERLAP_AT_LEAST = 0.01  # less is of calls inside that were lost
 SPLIT = tuple(kind for kind in KINDS if kind not in (LOGIC, OF_KERNEL, *ON_REQUEST))  # and any other kinds
@@ -72,11 +73,11 @@ class Share:
 class Transaction:
     """The transactions of one name: their figures, and their response time by kind.
 
-    `sums.calls` is their number, `sums.wall_ns` their time including the user's. The kinds in `split`, with logic and
-    the estimated cost of recording, add up to the response time, or to more if calls overlapped or other threads worked
-    for them, and always to `thread_ns` (their threads' time for them without think time) plus `overlap_ns`. If
-    transactions were sampled, `kept` is how many were recorded whole, and `unknown` the time of the others until it is
-    estimated.
+    `sums.calls` is their number, `sums.wall_ns` their time including the user's. The kinds in `split`, with logic, the
+    time suspended and the estimated cost of recording, add up to the response time, or to more if calls overlapped or
+    other threads worked for them, and always to `thread_ns` (their threads' time for them without think time) plus
+    `overlap_ns`. If transactions were sampled, `kept` is how many were recorded whole, and `unknown` the time of the
+    others until it is estimated.
     """
 
     name: str
@@ -184,7 +185,7 @@ class Transactions:
     def kinds(self) -> list[str]:
         """The kinds that some transaction has a part of, in the order in which they are shown."""
         there = {kind for row in self.rows for kind, share in row.split.items() if share.wall_ns or share.cpu_ns}
-        last = (LOGIC, OVERHEAD, NOT_KEPT, BEFORE)
+        last = (LOGIC, SUSPENDED, OVERHEAD, NOT_KEPT, BEFORE)
         known = (*SPLIT, *sorted(there - {*SPLIT, *last}), *last)
         return [kind for kind in known if kind in there]
 
@@ -405,6 +406,7 @@ class _Splitter:
         within = list(self._within(record, without_spans, with_reads=True))
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
+        ran_ns = self._ran_ns(within) if record.is_call else None
         split.pop(LOGIC, None)
         _add_thread_time(row, sums, of_thread_ns, sum(share.wall_ns for share in split.values()))
         if self._process.log.one_in and record.is_call and not without_spans:
@@ -419,8 +421,11 @@ class _Splitter:
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
         split[OVERHEAD] = Share(own_ns, own_cpu_ns)
-        split[LOGIC] = Share(max(left_ns - own_ns, 0), 0)
+        left_ns = max(left_ns - own_ns, 0)
+        split[LOGIC] = Share(left_ns if ran_ns is None else min(left_ns, max(ran_ns - own_ns, 0)))
         _place_cpu({LOGIC: split[LOGIC], **dict(sorted(split.items()))}, left_cpu_ns - own_cpu_ns)
+        if suspended_ns := left_ns - split[LOGIC].wall_ns:
+            split[SUSPENDED] = Share(suspended_ns)
         self._add_sums(row, record, sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
@@ -444,6 +449,10 @@ class _Splitter:
             return is_called_by(packages, self._process.frames(stack)) if stack else self._kind_of(record) == "sync"
 
         return is_of_framework
+
+    def _ran_ns(self, within: Iterable[Record]) -> int:
+        """How long the transactions, and what is logic inside of them, ran themselves: not suspended, nor in calls."""
+        return sum(each.sums.self_wall_ns for each in within if self._kind_of(each) == LOGIC)
 
     def _kind_of(self, record: Record) -> str:
         return self._process.intrinsic(record.key[1]).kind

@@ -118,4 +118,5 @@ def _remark(made: Transactions) -> None:
     if not made.has_cpu:
         say("CPU time between calls: not recorded by transaction (record again with this version)")
     if made.overlapped:
-        say("transactions overlap: while one was suspended, its thread ran others; shares are of the thread's time")
+        how = "while one was suspended, its thread ran others, or other threads worked for it"
+        say(f"transactions overlap: {how}; shares are of the threads' time")

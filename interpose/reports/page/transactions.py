@@ -21,7 +21,8 @@ def transactions(material: Material) -> Markup:
     if not made.has_cpu:
         remarks.append(note("CPU time between calls is not recorded by transaction: record again with this version."))
     if made.overlapped:
-        remarks.append(note("Transactions overlap: one was suspended while its thread worked on another."))
+        how = "while one was suspended, its thread ran others, or other threads worked for it"
+        remarks.append(note(f"Transactions overlap: {how}."))
     if not any(row.is_named for row in made.rows):
         remarks.append(
             note("No transaction has a name. Mark them with interpose.transaction(…), or see docs/libraries.md.")
@@ -60,7 +61,7 @@ def _fields(made: Transactions) -> list[Field]:
         *([time("CPU", lambda row: row.cpu_ns)] if made.has_cpu else []),
         Field("response by kind", drawn=lambda row: _split_bar(row, kinds, longest_ns)),
         *map(split, kinds),
-        *([time("overlap", lambda row: row.overlap_ns, "not of its thread's time")] if made.overlapped else []),
+        *([time("overlap", lambda row: row.overlap_ns, "beyond its threads' time")] if made.overlapped else []),
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.waits import PIPE
+from interpose.analysis.time.turns import SELECTORS
 from interpose.reports.formats.units import duration
 from interpose.reports.sentences.wording import Wording
 
@@ -25,12 +26,19 @@ def children(words: Wording, finding: Finding) -> str:
     if finding.unit == PIPE:
         return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
     started = _most_calls(each for each in finding.rows if each.intrinsic in _STARTS)
-    waits = started or _most_calls(each for each in finding.rows if each.intrinsic == finding.rows[0].intrinsic)
+    waits = started or _waits(finding)
     mean = f", {duration(finding.wall_ns // waits)} each" if waits > 1 else ""
     if started > 1:
         return f"The program waited for {started:,} child processes{of} at {where}{mean} ({took})."
     times = f" {waits:,} times" if waits > 1 else ""
-    return f"The program waited{times} for child processes{of} at {where}{mean} ({took})."
+    starter = f" {words.line(finding.starter)} started them." if finding.starter else ""
+    return f"The program waited{times} for child processes{of} at {where}{mean} ({took}).{starter}"
+
+
+def _waits(finding: Finding) -> int:
+    """How often it was waited, by the calls that took most; 0 if they are of a selector: a wait may take many."""
+    most = finding.rows[0].intrinsic
+    return 0 if most in SELECTORS else _most_calls(each for each in finding.rows if each.intrinsic == most)
 
 
 def _most_calls(rows: Iterable[Calls]) -> int:

@@ -59,6 +59,10 @@ def driver(words: Wording, finding: Finding) -> str:
 
 
 def sleeps(words: Wording, finding: Finding) -> str:
-    slept = count(finding.calls, "sleep")
-    within = f" within {finding.transactions[0]}" if len(finding.transactions) == 1 else " within transactions"
-    return f"{slept} from {words.where(finding.first)}{within}{each_took(finding)} ({words.took(finding)})."
+    slept, where = count(finding.calls, "sleep"), words.where(finding.first)
+    named = finding.transactions
+    if finding.first and finding.first.site and named == [finding.first.site.function]:
+        within = f"within the transaction {where}"
+    else:
+        within = f"from {where} within {named[0] if len(named) == 1 else 'transactions'}"
+    return f"{slept} {within}{each_took(finding)} ({words.took(finding)})."
