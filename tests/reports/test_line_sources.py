@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from interpose.analysis.lines import line_rows
 from interpose.analysis.lines.line_rows import line_trace
 from interpose.analysis.lines.line_sources import line_files
 from interpose.cli.main import main
@@ -153,3 +154,17 @@ def test_the_row_of_a_line_counts_the_time_of_a_generator_expression_once(traced
     for row in rows:
         assert 0.99 * SLEPT_NS < row.figures.wall_ns < 1.01 * took_ns[row.line], row.place.function
     assert len(rows) == 2
+
+
+def test_estimated_times_are_marked_wherever_the_message_says_so(traced, place, capsys, monkeypatch):
+    monkeypatch.setattr(line_rows, "ESTIMATED_PERCENT", 0)
+
+    shown = annotated(traced, capsys)
+
+    figures = next(line for line in shown if f" {HOT}. " in line)
+    assert figures.count("~") == 3
+    for name, are_marked in (("html", True), ("markdown", True), ("text", True), ("csv", False), ("json", False)):
+        assert main(["lines", "--format", name]) == 0
+        told = capsys.readouterr()
+        assert ("times marked ~ are estimates" in told.err, "~" in told.out) == (are_marked, are_marked), name
+        assert "are estimates" in told.err
