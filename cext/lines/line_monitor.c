@@ -8,7 +8,7 @@
 
 static struct {
     int all;          /* of a chosen code object */
-    int jump, branch; /* the same, of one with loops in one line */
+    int jump, branch; /* the same, of one with jumps back in one line */
 } line_events;
 
 static struct monitor_tool line_tool;

@@ -69,7 +69,6 @@ static void add_way_back(struct plan *plan, const struct bytecode *code, uint32_
     uint32_t left = (uint32_t)plan->spot_of[from], spot = spot_at(plan, code, target);
     if (loop->last < from)
         loop->last = from;
-    plan->ways_back_in_line |= here == there;
     if (there == line)
         plan->spot[spot].flags |= SPOT_CHECK;
     if (there != line || (here == there && plan->spot[left].instruction > target)) /* the test at the bottom, or the jump */
@@ -136,11 +135,21 @@ static void drop_compilers(struct plan *plan, const struct bytecode *code)
             plan->loop[plan->loops++] = plan->loop[index];
 }
 
+/* A loop's way back, or that of a handler: where a `with` of several managers suppresses an exception, the inner one leads back to the
+   end of the outer one. A trace function is told of both. */
+static bool leads_back_in_line(const struct bytecode *code, uint32_t unit)
+{
+    uint32_t target = code->targets[unit];
+    return target < unit && code->lines[unit] >= 0 && code->lines[unit] == code->lines[target];
+}
+
 static void find_loops(struct plan *plan, const struct bytecode *code)
 {
-    for (uint32_t unit = 0; unit < code->units; unit++)
+    for (uint32_t unit = 0; unit < code->units; unit++) {
+        plan->ways_back_in_line |= leads_back_in_line(code, unit);
         if (is_of_loop(code, unit))
             add_way_back(plan, code, unit, code->targets[unit]);
+    }
     drop_compilers(plan, code);
     for (uint32_t index = 0; index < plan->loops; index++)
         find_body(plan, code, &plan->loop[index]);

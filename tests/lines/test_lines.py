@@ -196,6 +196,102 @@ def test_the_way_back_from_a_handler_is_no_loop(traced):
     assert {number: found[number][1] for number in entered} == entered
 
 
+# Functions with `with`: of one to four managers, of which each in turn, or none, suppresses what the body raises.
+MANAGERS = """
+import sys
+
+class Manager:
+    def __init__(self, *quiet): self.quiet = quiet
+    def __enter__(self): return self
+    def __exit__(self, kind, *error): return kind in self.quiet
+    async def __aenter__(self): return self
+    async def __aexit__(self, kind, *error): return kind in self.quiet
+
+loud, quiet = Manager(), Manager(ZeroDivisionError)
+"""
+SHAPES_OF_WITH = """
+def alone_{name}(n):
+    with {managers}:
+        1 / n
+    return n
+
+def in_one_line_{name}(n):
+    with {managers}: 1 / n
+    return n
+
+def with_comprehension_{name}(n):
+    with {managers}:
+        1 / n
+    return [each for each in (1, 2)]
+
+def looped_{name}(n):
+    for each in (n, 1, n):
+        with {managers}:
+            1 / each
+    while each < 3:
+        with {managers}: each += 1; 1 / n
+
+def on_lines_{name}(n):
+    with ({managers_on_lines}):
+        1 / n
+    return n
+
+async def awaited_{name}(n):
+    async with {managers}:
+        1 / n
+    async with {managers}: 1 / n
+    return n
+"""
+RUN_ALL = """
+counts = {}
+
+def trace(frame, event, argument):
+    if frame.f_code.co_name.endswith("_with"):
+        if event == "line":
+            key = f"{frame.f_code.co_name} {frame.f_lineno}"
+            counts[key] = counts.get(key, 0) + 1
+        return trace
+
+def run(function, n):
+    try:
+        began = function(n)
+        began and hasattr(began, "send") and began.send(None)
+    except (ZeroDivisionError, StopIteration):
+        pass
+
+if "traced" in sys.argv:
+    sys.settrace(trace)
+for function in [each for name, each in vars().items() if name.endswith("_with")]:
+    run(function, 0)
+    run(function, 1)
+sys.settrace(None)
+print(counts)
+"""
+
+
+def withs() -> str:
+    found = []
+    for count in range(1, 5):
+        for place in range(count + 1):
+            managers = ["quiet" if each == place else "loud" for each in range(count)]
+            names = {"name": f"{count}_{place}_with", "managers": ", ".join(managers)}
+            found.append(SHAPES_OF_WITH.format(**names, managers_on_lines=",\n        ".join(managers)))
+    return MANAGERS + "".join(found) + RUN_ALL
+
+
+def test_a_with_that_suppresses_an_exception_is_counted_as_a_trace_function_counts_it(traced):
+    expected = ast.literal_eval(traced(withs(), "traced", INTERPOSE="0").stdout)
+
+    done = traced(withs(), INTERPOSE="lines")
+
+    found = {
+        f"{row.place.function} {row.line}": row.figures.executed
+        for row in line_trace(done.experiment).lines
+        if row.figures.executed and row.place.function.endswith("_with")
+    }
+    assert found == expected
+
+
 def test_a_loop_whose_body_is_long_is_one(traced):
     body = "".join(f"        x = i + {number} * len(str(i))\n" for number in range(60))
     body += "        if x:\n            for c in 'ab':\n                yield c\n"

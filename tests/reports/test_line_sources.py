@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+from interpose.analysis.lines import line_rows
+from interpose.analysis.lines.line_rows import line_trace
+from interpose.analysis.lines.line_sources import line_files
 from interpose.cli.main import main
 
 pytestmark = pytest.mark.any_python
@@ -107,3 +110,61 @@ def test_the_page_has_hot_lines_red_and_escapes_the_source(traced, place):
     page = (place / "lines.html").read_text()
     assert page.count('<tr class="red">') >= 1 and '<tr class="green">' in page
     assert "<script" not in page and "&lt;script&gt;" in page
+
+
+# Functions of one line, of which some are nested in others on it; it prints how long each line's work took.
+NESTED = """
+import time
+
+def rest(): time.sleep(0.05)
+def maps(): return list(map(lambda n: time.sleep(0.05), range(4)))
+def calls(): return list(map(lambda n: rest(), range(4)))
+def sums(): return sum(time.sleep(0.05) or n for n in range(4))
+def sums_calls(): return sum(rest() or n for n in range(4))
+def deep(): return (lambda: (lambda: (lambda: [time.sleep(0.1), rest(), rest()])())())()
+def makes(): return lambda: time.sleep(0.1)
+lambdas = lambda: [each() for each in [lambda: time.sleep(0.1), lambda: time.sleep(0.1)]]
+
+def later():
+    made = makes()
+    made()
+    made()
+
+for function, named in [*[(each, each) for each in (maps, calls, sums, sums_calls, deep, lambdas)], (later, makes)]:
+    begin = time.perf_counter_ns()
+    function()
+    print(named.__code__.co_firstlineno, time.perf_counter_ns() - begin)
+"""
+SLEPT_NS = 200_000_000
+
+
+def test_a_line_counts_the_time_of_a_function_nested_in_another_once(traced):
+    done = traced(NESTED, INTERPOSE="lines")
+
+    (file,) = line_files(done.experiment, line_trace(done.experiment).lines)
+    for number, took_ns in (map(int, each.split()) for each in done.stdout.splitlines()):
+        assert 0.99 * SLEPT_NS < file.lines[number].wall_ns < 1.01 * took_ns, number
+
+
+def test_the_row_of_a_line_counts_the_time_of_a_generator_expression_once(traced):
+    done = traced(NESTED, INTERPOSE="lines")
+
+    took_ns = dict(map(int, each.split()) for each in done.stdout.splitlines())
+    rows = [row for row in line_trace(done.experiment).lines if row.place.function in ("sums", "sums_calls")]
+    for row in rows:
+        assert 0.99 * SLEPT_NS < row.figures.wall_ns < 1.01 * took_ns[row.line], row.place.function
+    assert len(rows) == 2
+
+
+def test_estimated_times_are_marked_wherever_the_message_says_so(traced, place, capsys, monkeypatch):
+    monkeypatch.setattr(line_rows, "ESTIMATED_PERCENT", 0)
+
+    shown = annotated(traced, capsys)
+
+    figures = next(line for line in shown if f" {HOT}. " in line)
+    assert figures.count("~") == 3
+    for name, are_marked in (("html", True), ("markdown", True), ("text", True), ("csv", False), ("json", False)):
+        assert main(["lines", "--format", name]) == 0
+        told = capsys.readouterr()
+        assert ("times marked ~ are estimates" in told.err, "~" in told.out) == (are_marked, are_marked), name
+        assert "are estimates" in told.err

@@ -326,13 +326,13 @@ def _figures(stretch: Stretch, held: float, function: Function, index: int, inli
     entered = function.record.calls if index == 0 else spot.executed - spot.back
     figures = Figures(spot.executed, 0 if inline or _has_no_label(function, index) else entered)
     ticks = spot.ticks + round((1 - held) * spot.event_ticks)
-    inner_ticks = 0 if inline else spot.inner_ticks + round((1 - held) * spot.inner_event_ticks)
-    inner_off_ticks = 0 if inline else spot.inner_off_ticks
     figures.add_self(
         stretch.ns(ticks), stretch.ns(ticks - spot.off_ticks), spot.system_ns if stretch.record.system else None
     )
-    figures.wall_ns = figures.self_wall_ns + stretch.ns(inner_ticks)
-    figures.cpu_ns = figures.self_cpu_ns + stretch.ns(inner_ticks - inner_off_ticks)
+    if not inline:  # else the line of the function around called it, and has its time
+        inner_ticks = spot.inner_ticks + round((1 - held) * spot.inner_event_ticks)
+        figures.wall_ns = figures.self_wall_ns + stretch.ns(inner_ticks)
+        figures.cpu_ns = figures.self_cpu_ns + stretch.ns(inner_ticks - spot.inner_off_ticks)
     figures.event_ns = stretch.ns(round(held * spot.event_ticks))
     return figures
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.lines.line_rows import Figures, Line
@@ -10,6 +11,8 @@ from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import Sought, Sources
+
+_Name = tuple[str, ...]
 
 
 @dataclass
@@ -30,16 +33,56 @@ def line_files(experiment: Experiment, lines: Iterable[Line]) -> list[LineFile]:
     """The sources of `lines`, the dearest first. The beginning of a function is of its line, but no entry into it."""
     found: dict[str, LineFile] = {}
     sources = SourcesOfFiles(experiment)
-    for line in filter(_ran, lines):
-        place = line.place
-        if place.file not in found:
-            found[place.file] = LineFile(place.file, sources.sought(place.file))
-        figures = found[place.file].lines.setdefault(line.line, Figures())
-        entered = figures.entered
-        figures.add(line.figures)
-        if line.line == place.first_line and not line.figures.executed:
-            figures.entered = entered
+    for (file, number), functions in _by_line(filter(_ran, lines)).items():
+        if file not in found:
+            found[file] = LineFile(file, sources.sought(file))
+        found[file].lines[number] = _together(functions)
     return sorted(found.values(), key=lambda file: (-file.self_cpu_ns, file.file))
+
+
+def _by_line(lines: Iterable[Line]) -> dict[tuple[str, int], list[Line]]:
+    found: dict[tuple[str, int], list[Line]] = defaultdict(list)
+    for line in lines:
+        found[line.place.file, line.line].append(line)
+    return found
+
+
+def _together(functions: Sequence[Line]) -> Figures:
+    """The figures of a line of several functions."""
+    made = Figures()
+    for each in functions:
+        made.add(each.figures)
+        if each.line == each.place.first_line and not each.figures.executed:
+            made.entered -= each.figures.entered
+    made.wall_ns = _inclusive_ns(functions, lambda figures: (figures.self_wall_ns, figures.wall_ns))
+    made.cpu_ns = _inclusive_ns(functions, lambda figures: (figures.self_cpu_ns, figures.cpu_ns))
+    return made
+
+
+def _inclusive_ns(functions: Sequence[Line], times: Callable[[Figures], tuple[int, int]]) -> int:
+    """The inclusive time of a line, of the self and inclusive `times` of its functions.
+
+    The time of a function nested in another one on the line (`map(lambda …)`) counts as a part of what that one's line
+    called, as far as this took so long.
+    """
+    names = {_name(each) for each in functions}
+    nested_ns: dict[_Name | None, int] = defaultdict(int)
+    for each in sorted(functions, key=lambda each: -len(_name(each))):
+        self_ns, inclusive_ns = times(each.figures)
+        name = _name(each)
+        took_ns = self_ns + max(inclusive_ns - self_ns, nested_ns.pop(name, 0))
+        nested_ns[next((outer for outer in _around(name) if outer in names), None)] += took_ns
+    return nested_ns[None]
+
+
+def _name(line: Line) -> _Name:
+    """The names of a function and of those around it, outermost first; what is kept separate has no name in common."""
+    own = line.place.function.split(".") if line.place.function != "<module>" else []
+    return (*line.labels.values(), line.place.module, "<module>", *own)
+
+
+def _around(name: _Name) -> Iterator[_Name]:
+    return (name[:length] for length in range(len(name) - 1, 0, -1))
 
 
 def _ran(line: Line) -> bool:

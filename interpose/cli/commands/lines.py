@@ -24,6 +24,7 @@ NAME = "lines"
 HELP = "show the count and time of each line (needs INTERPOSE=lines)"
 EXAMPLE = "interpose lines --annotate"
 APART = ("process", "thread", "task")
+WITHOUT_MARKS = ("json", "csv")  # formats of figures alone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif not any(fnmatch.fnmatchcase(each.place.function, arguments.function or "*") for each in trace.lines):
         say(f"no function that was traced matches --function {arguments.function}")
     if trace.is_estimated:
-        say(f"recording took {trace.recorded_percent} % of the CPU time: times marked ~ are estimates")
+        times = "times" if arguments.format in WITHOUT_MARKS else "times marked ~"
+        say(f"recording took {trace.recorded_percent} % of the CPU time: {times} are estimates")
     if arguments.annotate or arguments.format == HTML:
         write_sources(experiment, trace, arguments)
         return note_damages(experiment)
@@ -110,9 +112,9 @@ def write_sources(experiment: Experiment, trace: Trace, arguments: argparse.Name
     files, cwd = line_files(experiment, lines)[: arguments.limit], experiment.founder.log.cwd
     with opened_output(arguments.output) as out:
         if arguments.format == HTML:
-            write_page(files, experiment.name, cwd, arguments.hot, out)
+            write_page(files, experiment.name, cwd, arguments.hot, out, trace.is_estimated)
             return
-        for place, table in enumerate(source_tables(files, cwd, arguments.hot)):
+        for place, table in enumerate(source_tables(files, cwd, arguments.hot, trace.is_estimated)):
             out.write("\n" * bool(place))
             write(table, out)
 
