@@ -127,6 +127,33 @@ def test_what_few_samples_say_is_marked_and_no_finding(tmp_path):
     assert not any("load computes" in row for row in rows)
 
 
+@pytest.mark.parametrize("samples", [1, 2])
+def test_a_function_is_not_named_for_one_or_two_samples_even_if_there_are_no_others(tmp_path, samples):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    early = build.sampled_stack((f"{SHOP}/early.py", 546, "execsitecustomize"))
+    for number in range(1, samples + 1):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=early)
+    build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=100 * MS, tid=1, main=1)
+    build.ended(100 * MS, 100 * MS)
+
+    (told,) = [each for each in found_in(screen_of(build).survey) if each.rule == "computing"]
+
+    assert told.site is None
+
+
+def test_lost_calls_are_said_to_be_in_the_time_of_a_function(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack((f"{SHOP}/batch.py", 3, "parse"))
+    for number in range(1, 101):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1, dropped=5000)
+    build.ended(1000 * MS, 1000 * MS)
+
+    told = " ".join(rows_of(screen_of(build, 200)))
+
+    assert "batch.py:3 parse computes, or makes calls that were not recorded: CPU time of its own code (1.00 s" in told
+
+
 def test_that_a_script_runs_is_not_told_of_callers(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     chain = [(f"{SHOP}/app.py", 40, "<module>"), (f"{SHOP}/app.py", 30, "load"), (f"{SHOP}/app.py", 3, "parse")]

@@ -11,7 +11,7 @@ from interpose.analysis.findings.finding import Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.profile.profiled import IMPORTS, LIBRARIES, OWN_CODE, Function, Part, function_of
-from interpose.analysis.recording.left_out import left_out
+from interpose.analysis.recording.left_out import has_lost, left_out
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 
@@ -47,9 +47,9 @@ def computing(survey: Survey) -> Iterator[Finding]:
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
         matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
+            unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             is_sampled = bool(survey.profiled.processes) and not has_lines
-            unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
             yield from functions or [replace(made, is_sampled=is_sampled, is_python=program not in others)]
 
@@ -57,9 +57,11 @@ def computing(survey: Survey) -> Iterator[Finding]:
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
     """The functions of the application with more CPU time than its margin, library code below them included: the chain
     of lines that mostly calls each, and what has most of it, with the line that called that."""
+    unit = CALLS if has_lost(survey.analysis.accounts) else ""
     for each in survey.profiled.by_application_function():
-        if each.is_known and each.code.cpu_ns >= max(least_ns, each.code.margin_ns):
-            made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
+        if each.is_known and each.code.is_supported and each.code.cpu_ns >= least_ns:
+            about = f"{each.site.file}:{each.site.function}"
+            made = found("computing", (), time_ns=each.code.cpu_ns, about=about, unit=unit)
             function = function_of((each.site,))
             site, inner = _mostly_in(survey.profiled.parts_of(function), each)
             yield replace(made, site=site, callers=survey.profiled.callers_of(function), inner=inner)

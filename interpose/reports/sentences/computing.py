@@ -21,11 +21,11 @@ def unexplained(words: Wording, finding: Finding) -> str:
 
 
 def computing(words: Wording, finding: Finding) -> str:
+    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     if finding.site:
         what, called = _what_computes(words, finding), _called(words, finding)
-        return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
+        return f"{words.line(finding.site)} {does}{what} ({words.took(finding)}){called}."
     traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
-    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     return f"{words.path(finding.about)} {does}: CPU time between recorded calls{traced} ({words.took(finding)})."
 
 
