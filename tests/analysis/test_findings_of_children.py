@@ -7,6 +7,7 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.findings.waits import PIPE
 from interpose.reports.sentences.sentences import Sentences
 
 pytestmark = pytest.mark.any_python
@@ -34,6 +35,48 @@ def test_a_pipe_to_oneself_is_no_wait_for_children_that_have_ended(traced):
 
     assert "child processes" not in [rule for rule, _, _ in told(done)]
     assert [sentence for rule, _, sentence in told(done) if rule == "slow calls" and "os.read" in sentence]
+
+
+def test_a_wait_at_a_pipe_is_not_blamed_on_a_child_that_lived_for_little_of_it(traced):
+    done = traced("""
+    import os, subprocess, threading, time
+    reader, writer = os.pipe()
+    def watch():
+        os.read(reader, 1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before = time.perf_counter()
+    subprocess.run(["true"])
+    time.sleep(10 * (time.perf_counter() - before) + 0.3)
+    os.write(writer, b"x")
+    watcher.join()
+    """)
+
+    watches = [(rule, sentence) for rule, _, sentence in told(done) if "watch" in sentence and "os.read" in sentence]
+    assert [rule for rule, _ in watches] == ["slow calls"]
+    assert not [sentence for rule, _, sentence in told(done) if rule == "child processes" and "watch" in sentence]
+
+
+def test_a_wait_at_a_pipe_counts_while_a_child_lived(traced):
+    done = traced("""
+    import os, subprocess, threading, time
+    reader, writer = os.pipe()
+    def watch():
+        os.read(reader, 1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before = time.perf_counter()
+    subprocess.run(["sleep", "0.9"])
+    print(time.perf_counter() - before)
+    time.sleep(0.5)
+    os.write(writer, b"x")
+    watcher.join()
+    """)
+    survey = Survey(Analysis(done.experiment))
+
+    (found,) = [each for each in found_in(survey) if each.unit == PIPE]
+    assert 0.9e9 <= found.wall_ns <= float(done.stdout) * 1e9
+    assert found.about == "sleep"
 
 
 def test_a_child_that_waits_for_its_parent_waits_for_no_child(traced, tmp_path):

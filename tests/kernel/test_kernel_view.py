@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from tests.kernel_watching import KERNEL, MARKS, calls_of, compiled, counts_of, watched
@@ -263,6 +266,38 @@ def test_descendants_have_their_place_below_who_started_them(tmp_path):
     lineages = {each.lineage: Path(each.log.executable).name for each in experiment.processes}
     assert sorted(lineages) == ["", "_c1", "_c1_c1", "_c1_c2"]
     assert lineages["_c1_c1"] == lineages["_c1_c2"] == "true"
+
+
+READING_CHILD = """
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    int ends[2];
+    char byte;
+    if (pipe(ends)) return 1;
+    if (!fork()) {
+        for (int number = 0; number < 20; number++)
+            if (read(ends[0], &byte, 1) != 1) return 1;
+        usleep(100000);
+        return 0;
+    }
+    for (int number = 0; number < 20; number++) {
+        usleep(20000);
+        if (write(ends[1], "x", 1) != 1) return 1;
+    }
+    wait(0);
+}
+"""
+
+
+def test_a_child_that_reads_what_its_parent_writes_waits_for_no_child(tmp_path):
+    experiment = watched(tmp_path, compiled(tmp_path, READING_CHILD))
+
+    findings = [each for each in found_in(Survey(Analysis(experiment))) if each.first and each.first.kind == "process"]
+    found = {each.rule: {row.intrinsic for row in each.rows} for each in findings}
+    assert found["slow calls"] == {"syscall.read"}
+    assert "syscall.read" not in found.get("child processes", ())
 
 
 def test_a_long_chain_of_processes_is_recorded_to_its_end(tmp_path):

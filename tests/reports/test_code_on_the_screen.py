@@ -127,6 +127,33 @@ def test_what_few_samples_say_is_marked_and_no_finding(tmp_path):
     assert not any("load computes" in row for row in rows)
 
 
+@pytest.mark.parametrize("samples", [1, 2])
+def test_a_function_is_not_named_for_one_or_two_samples_even_if_there_are_no_others(tmp_path, samples):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    early = build.sampled_stack((f"{SHOP}/early.py", 546, "execsitecustomize"))
+    for number in range(1, samples + 1):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=early)
+    build.thread(end_ns=START_NS + 100 * MS, end_cpu_ns=100 * MS, tid=1, main=1)
+    build.ended(100 * MS, 100 * MS)
+
+    (told,) = [each for each in found_in(screen_of(build).survey) if each.rule == "computing"]
+
+    assert told.site is None
+
+
+def test_lost_calls_are_said_to_be_in_the_time_of_a_function(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack((f"{SHOP}/batch.py", 3, "parse"))
+    for number in range(1, 101):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1, dropped=5000)
+    build.ended(1000 * MS, 1000 * MS)
+
+    told = " ".join(rows_of(screen_of(build, 200)))
+
+    assert "batch.py:3 parse computes, or makes calls that were not recorded: CPU time of its own code (1.00 s" in told
+
+
 def test_that_a_script_runs_is_not_told_of_callers(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     chain = [(f"{SHOP}/app.py", 40, "<module>"), (f"{SHOP}/app.py", 30, "load"), (f"{SHOP}/app.py", 3, "parse")]
@@ -162,7 +189,61 @@ def test_library_code_counts_for_the_line_of_the_application_that_called_it(tmp_
 
     what = "app.py:9 parse computes, 60 % of it in decoder.py:361 scan: CPU time (1.00 s of 1.00 s)"
     assert len(told) == 1
-    assert f"{what}, called from app.py:30 main. See its lines" in told[0]
+    assert f"{what}, called from app.py:30 main. See which lines call it: interpose profile" in told[0]
+
+
+def computing_in(directory, *samples):
+    """The words of the first screen of a program with so many samples of each of these stacks, each of 10 ms."""
+    build = Build(directory / "t.1.er", call_ns=0, inside_ns=0)
+    stacks = [build.sampled_stack(*frames) for number, *frames in samples for _ in range(number)]
+    for number, stack in enumerate(stacks, 1):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stack)
+    end_ns = len(stacks) * 10 * MS
+    build.thread(end_ns=START_NS + end_ns, end_cpu_ns=end_ns, tid=1, main=1)
+    build.ended(end_ns, end_ns)
+    (told,) = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
+    return told
+
+
+def test_the_line_that_calls_a_library_is_named_with_it(tmp_path):
+    loop, calls = (f"{SHOP}/app.py", 5, "main"), (f"{SHOP}/app.py", 6, "main")
+    also = (f"{SHOP}/app.py", 7, "main")
+    compress = ("/usr/lib/python3/zipped.py", 80, "compress")
+
+    told = computing_in(tmp_path, (55, loop), (30, calls, compress), (15, also, compress))
+
+    assert "app.py:6 main computes, 45 % of it in zipped.py:80 compress: CPU time (1.00 s of 1.00 s)" in told
+    assert told.endswith("See which lines call it: interpose profile --section cpu.")
+
+
+def test_the_line_that_imports_is_named_with_imports(tmp_path):
+    loop, imports = (f"{SHOP}/app.py", 5, "<module>"), [(f"{SHOP}/app.py", line, "<module>") for line in (2, 3)]
+    load = ("<frozen importlib._bootstrap>", 1360, "_find_and_load")
+
+    told = computing_in(tmp_path, (40, loop), (35, imports[0], load), (25, imports[1], load))
+
+    assert "app.py:2 <module> computes, 60 % of it in imports: CPU time" in told
+
+
+@pytest.mark.parametrize(
+    ("own", "imported", "of_libraries", "said"),
+    [
+        (95, 5, 0, " computes: CPU time of its own code ("),
+        (73, 27, 0, " computes, 73 % of it in its own code, 27 % in imports: CPU time ("),
+        (40, 20, 40, " computes, 40 % of it in its own code, 40 % in library code, 20 % in imports: CPU time ("),
+    ],
+)
+def test_own_code_has_only_its_share(tmp_path, own, imported, of_libraries, said):
+    lines = [(f"{SHOP}/app.py", line, "<module>") for line in (9, 2, 7)]
+    load = ("<frozen importlib._bootstrap>", 1360, "_find_and_load")
+    libraries = [("/usr/lib/python3/many.py", number, f"some_{number}") for number in range(of_libraries // 10)]
+
+    told = computing_in(
+        tmp_path, (own, lines[0]), (imported, lines[1], load), *[(10, lines[2], each) for each in libraries]
+    )
+
+    assert f"app.py:9 <module>{said}" in told
+    assert told.endswith("See its lines: interpose report --by line.")
 
 
 def test_the_finding_of_a_program_that_mostly_imports_names_imports(tmp_path):

@@ -120,10 +120,12 @@ class Calls:
 
 
 class Inner(NamedTuple):
-    """The library function that has `share` of the CPU time of the function that called it; without a site, imports."""
+    """The library function that has `share` of the CPU time of the function that called it; without a site, what has
+    it: own code, imports or library code."""
 
     site: Site | None
     share: float
+    what: str = ""
 
 
 class Floor(NamedTuple):
@@ -159,8 +161,8 @@ class Finding:
     often doing it would have been enough, counted in what `unit` names (transactions, files). `about` is what else the
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
-    call a function which computes, `inner` is the library code in which it mostly does so; `is_sampled` says that the
-    program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments were
+    call a function which computes, `inner` is where it mostly does so if not in its own code; `is_sampled` says that
+    the program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments were
     merged, without their samples. `each_ns` is the mean of calls that overlap, `longest_ns` the longest time for which
     an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and is
     not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that count,
@@ -178,7 +180,7 @@ class Finding:
     about: str = ""
     time_ns: int = 0
     callers: Callers = NO_CALLERS
-    inner: Inner | None = None
+    inner: tuple[Inner, ...] = ()
     is_sampled: bool = False
     is_python: bool = True
     is_merged: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
@@ -11,8 +11,9 @@ from interpose.analysis.consolidation.merging import is_merged
 from interpose.analysis.findings.finding import Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import LARGE
-from interpose.analysis.profile.profiled import Function, function_of
-from interpose.analysis.recording.left_out import left_out
+from interpose.analysis.profile.profiled import IMPORTS, LIBRARIES, OWN_CODE, Function, Part, function_of
+from interpose.analysis.recording.left_out import has_lost, left_out
+from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 
 # A program that computes less than this share of the time has its problem elsewhere.
@@ -21,6 +22,8 @@ COMPUTES_SHARE = 0.3
 HOT_SHARE = 0.1
 # A library function with this part of the CPU time of the function that called it is named.
 INNER_SHARE = 0.25
+# A function is said to compute itself if its own code has this part of its CPU time.
+OWN_SHARE = 0.9
 # Imports with this part of it are named instead of the functions that execute them.
 IMPORTS_SHARE = 0.5
 # A call that waits for work and uses less than this does nothing else.
@@ -46,9 +49,9 @@ def computing(survey: Survey) -> Iterator[Finding]:
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
         matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
+            unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))
             is_sampled = bool(survey.profiled.processes) and not has_lines
-            unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
             made = replace(made, is_sampled=is_sampled, is_python=program not in others, is_merged=merged)
             yield from functions or [made]
@@ -56,23 +59,40 @@ def computing(survey: Survey) -> Iterator[Finding]:
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
     """The functions of the application with more CPU time than its margin, library code below them included: the chain
-    of lines that mostly calls each, and the library function that has most of it."""
+    of lines that mostly calls each, and what has most of it, with the line that called that."""
+    unit = CALLS if has_lost(survey.analysis.accounts) else ""
     for each in survey.profiled.by_application_function():
-        if each.is_known and each.code.cpu_ns >= max(least_ns, each.code.margin_ns):
-            made = found("computing", (), time_ns=each.code.cpu_ns, about=f"{each.site.file}:{each.site.function}")
-            callers = survey.profiled.callers_of(function_of((each.site,)))
-            yield replace(made, site=each.site, callers=callers, inner=_mostly_in(survey, each))
+        if each.is_known and each.code.is_supported and each.code.cpu_ns >= least_ns:
+            about = f"{each.site.file}:{each.site.function}"
+            made = found("computing", (), time_ns=each.code.cpu_ns, about=about, unit=unit)
+            function = function_of((each.site,))
+            site, inner = _mostly_in(survey.profiled.parts_of(function), each)
+            yield replace(made, site=site, callers=survey.profiled.callers_of(function), inner=inner)
 
 
-def _mostly_in(survey: Survey, function: Function) -> Inner | None:
-    """The library function with most of the CPU time of code below `function`, if it is a large part of it; or imports,
-    if they are most of it."""
-    imports_ns = survey.profiled.importing_ns(function_of((function.site,)))
-    if imports_ns and imports_ns >= IMPORTS_SHARE * function.code.cpu_ns:
-        return Inner(None, imports_ns / function.code.cpu_ns)
-    below = survey.profiled.library_functions(function_of((function.site,)))
-    share = below[0].code.cpu_ns / function.code.cpu_ns if below else 0
-    return Inner(below[0].site, share) if share >= INNER_SHARE else None
+def _mostly_in(parts: list[Part], function: Function) -> tuple[Site, tuple[Inner, ...]]:
+    """What has the CPU time of `function`, and its line for that: imports, if they are most of it; the library function
+    that is a large part; else its own code and what else has some. Nothing if nearly all is its own code."""
+    of_kind = {what: _sum_of(what, parts) for what in (OWN_CODE, IMPORTS, LIBRARIES)}
+    library = next((each for each in parts if each.what == LIBRARIES), of_kind[LIBRARIES])
+    whole_ns = function.code.cpu_ns
+    if of_kind[IMPORTS].cpu_ns >= IMPORTS_SHARE * whole_ns:
+        named = [of_kind[IMPORTS]]
+    elif library.cpu_ns >= INNER_SHARE * whole_ns:
+        return library.line, (Inner(library.sites.most_common(1)[0][0], library.cpu_ns / whole_ns, LIBRARIES),)
+    elif of_kind[OWN_CODE].cpu_ns >= OWN_SHARE * whole_ns:
+        return function.site, ()
+    else:
+        named = sorted((each for each in of_kind.values() if each.cpu_ns), key=lambda each: -each.cpu_ns)
+    return named[0].line, tuple(Inner(None, each.cpu_ns / whole_ns, each.what) for each in named)
+
+
+def _sum_of(what: str, parts: Iterable[Part]) -> Part:
+    whole = Part(what)
+    for each in parts:
+        if each.what == what:
+            whole.lines += each.lines
+    return whole
 
 
 def computing_while_idle(survey: Survey) -> Iterator[Finding]:

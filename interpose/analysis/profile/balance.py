@@ -48,6 +48,11 @@ class Code:
         return self.chance_ns + self.unread_ns
 
     @property
+    def is_supported(self) -> bool:
+        """Whether its samples say that it computed: one or two do not, even if they are all that there are."""
+        return self.samples >= SAMPLES_AT_LEAST and self.margin_ns < self.cpu_ns
+
+    @property
     def wall_ns(self) -> int:
         """Wall time."""
         return self.cpu_ns + self.lock_ns + self.processor_ns + self.unexplained_ns

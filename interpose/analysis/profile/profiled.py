@@ -38,6 +38,8 @@ NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
 _TASK = "task "
 _IMPORTLIB, _IMPORTING = "<frozen importlib._bootstrap>", ("_find_and_load", "_gcd_import")
+# The parts of a function's time.
+OWN_CODE, IMPORTS, LIBRARIES = "its own code", "imports", "library code"
 CALLERS = 3  # how many lines of a chain are named
 NO_CODE = frozenset((NOT_SAMPLED, NOT_READABLE, NO_PYTHON, NO_FUNCTION))
 
@@ -115,6 +117,25 @@ class Function:
         return self.site not in NO_CODE
 
 
+@dataclass
+class Part:
+    """A part of the CPU time of a function of the application, in nanoseconds by the line that was executed, and by the
+    line of the function. `what` is `OWN_CODE`, `IMPORTS` or `LIBRARIES`."""
+
+    what: str
+    sites: Counter[Site] = field(default_factory=Counter)
+    lines: Counter[Site] = field(default_factory=Counter)
+
+    @property
+    def cpu_ns(self) -> int:
+        return self.lines.total()
+
+    @property
+    def line(self) -> Site:
+        """The line of the function with most of it."""
+        return self.lines.most_common(1)[0][0]
+
+
 class Callers(NamedTuple):
     """The line that called a function, the line that called that one, and so on; and the share of the function's CPU
     time that it used below all of them."""
@@ -169,18 +190,17 @@ class Profiled:
         """The same for the functions of the application, each with the library code that ran below it."""
         return functions_from(self.code(application_line), self.code(_application_function))
 
-    def library_functions(self, function: tuple[str, str]) -> list[Function]:
-        """The library functions that ran below `function` of the application, those with the most CPU time first."""
-        below = functions_from(
-            self.code(lambda frames: innermost(frames) if _is_below(frames, function) else NOT_SAMPLED),
-            self.code(lambda frames: function_of(frames if _is_below(frames, function) else (NOT_SAMPLED,))),
-        )
-        return [each for each in below if each.is_known]
-
-    def importing_ns(self, function: tuple[str, str]) -> int:
-        """The CPU time of imports that `function` of the application made."""
-        groups = self.code(lambda frames: _is_below(frames, function) and _imports(frames))
-        return groups[True].cpu_ns if True in groups else 0
+    def parts_of(self, function: tuple[str, str]) -> list[Part]:
+        """What `function` of the application executed itself, imported, and called of libraries, each library function
+        for itself, those with the most CPU time first."""
+        parts: dict[Hashable, Part] = {}
+        groups = self.code(lambda frames: (_part_of(frames, function), frames[0], application_line(frames)))
+        for (part, site, line), code in groups.items():
+            if part:
+                found = parts.setdefault(part, Part(part if isinstance(part, str) else LIBRARIES))
+                found.sites[site] += code.cpu_ns
+                found.lines[line] += code.cpu_ns
+        return sorted(parts.values(), key=lambda each: -each.cpu_ns)
 
     def callers_of(self, function: tuple[str, str]) -> Callers:
         """The line from which `function` of the application used the most CPU time, and the callers of that line, as
@@ -227,9 +247,14 @@ def _application_function(frames: Frames) -> tuple[str, str]:
     return function_of((application_line(frames),))
 
 
-def _is_below(frames: Frames, function: tuple[str, str]) -> bool:
-    """Whether library code was executed that `function` of the application had called."""
-    return not frames[0].own and _application_function(frames) == function != function_of(frames)
+def _part_of(frames: Frames, function: tuple[str, str]) -> str | tuple[str, str]:
+    """What `function` of the application executed: `OWN_CODE`, `IMPORTS`, or a library function; empty if another
+    function did."""
+    if _application_function(frames) != function:
+        return ""
+    if frames[0].own or function_of(frames) == function:
+        return OWN_CODE
+    return IMPORTS if _imports(frames) else function_of(frames)
 
 
 def _imports(frames: Frames) -> bool:

@@ -19,12 +19,21 @@ def left_out(accounts: Iterable[ProcessAccount]) -> list[str]:
     return list(dict.fromkeys(phrase for account in accounts for phrase in _of_process(account)))
 
 
+def has_lost(accounts: Iterable[ProcessAccount]) -> bool:
+    """Whether calls are missing that should have been recorded: there was no room for them, or no longer any."""
+    return any(_lost(account) for account in accounts)
+
+
+def _lost(account: ProcessAccount) -> str:
+    if recording_stopped(account.process) is not None:
+        return "calls after recording stopped"
+    return "lost events" if (account.dropped + account.missing) * _MATTERS > account.found else ""
+
+
 def _of_process(account: ProcessAccount) -> Iterator[str]:
     process = account.process
-    if recording_stopped(process) is not None:
-        yield "calls after recording stopped"
-    elif (account.dropped + account.missing) * _MATTERS > account.found:
-        yield "lost events"
+    if lost := _lost(account):
+        yield lost
     if "calls" not in process.log.recorded:
         yield "calls (INTERPOSE does not include them)"
         return

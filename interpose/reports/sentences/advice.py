@@ -8,6 +8,8 @@ from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
+from interpose.experiments.model.stacks import Site
 from interpose.reports.sentences.databases import asked
 from interpose.reports.sentences.held_locks import is_of_interpreter, waits_for_itself
 
@@ -61,6 +63,7 @@ _IN_CASE = {
     "lines": "See what each line takes without that cost: interpose lines.",
     "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
     "function": "See its lines: interpose report --by line.",
+    "library function": "See which lines call it: interpose profile --section cpu.",
     "native function": "See its lines with a profiler of native code, such as perf annotate.",
     "other program": "See its functions with a profiler of native code, such as perf record.",
     "merged": "Merging left out the samples: see the functions with interpose report of the experiments themselves.",
@@ -107,15 +110,22 @@ def _case(finding: Finding) -> str:
 def _case_of_computing(finding: Finding) -> str:
     if finding.unit == LINES:
         return "lines"
-    if finding.inner and not finding.inner.site:
-        return "imports"
     if finding.site:
-        return "native function" if finding.site.is_native else "function"
+        return _case_of_function(finding, finding.site)
     if finding.is_merged:
         return "merged"
     if not finding.is_python:
         return "other program"
     return "few samples" if finding.is_sampled else ""
+
+
+def _case_of_function(finding: Finding, site: Site) -> str:
+    mostly = finding.inner[0].what if finding.inner else OWN_CODE
+    if mostly == IMPORTS:
+        return "imports"
+    if site.is_native:
+        return "native function"
+    return "function" if mostly == OWN_CODE else "library function"
 
 
 def _case_of_statements(finding: Finding) -> str:

@@ -21,11 +21,11 @@ def unexplained(words: Wording, finding: Finding) -> str:
 
 
 def computing(words: Wording, finding: Finding) -> str:
+    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     if finding.site:
         what, called = _what_computes(words, finding), _called(words, finding)
-        return f"{words.line(finding.site)} computes{what} ({words.took(finding)}){called}."
+        return f"{words.line(finding.site)} {does}{what} ({words.took(finding)}){called}."
     traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
-    does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     return f"{words.path(finding.about)} {does}: CPU time between recorded calls{traced} ({words.took(finding)})."
 
 
@@ -33,9 +33,11 @@ def _what_computes(words: Wording, finding: Finding) -> str:
     """Its own code, or the library code that it calls: `, 81 % of it in decoder.py:353 raw_decode: CPU time`."""
     if not finding.inner:
         return ": CPU time of its own code"
-    share = percent(round(100 * finding.inner.share), 100)
-    inner = words.line(finding.inner.site) if finding.inner.site else "imports"
-    return f", {share} of it in {inner}: CPU time"
+    first, *others = [
+        (percent(round(100 * each.share), 100), words.line(each.site) if each.site else each.what)
+        for each in finding.inner
+    ]
+    return f", {first[0]} of it in {first[1]}{''.join(f', {share} in {what}' for share, what in others)}: CPU time"
 
 
 def _called(words: Wording, finding: Finding) -> str:

@@ -29,7 +29,7 @@ class Wording:
         listed = list(findings)
         sites = {row.site for each in listed for row in each.rows if row.site}
         sites |= {site for each in listed for site in (each.site, *each.callers.lines) if site}
-        sites |= {each.inner.site for each in listed if each.inner and each.inner.site}
+        sites |= {inner.site for each in listed for inner in each.inner if inner.site}
         sites |= {site for each in listed for site in holders(each)}
         self._places = Places([site.file for site in sites], cwd, shown)
         self.shown = self._places.shown
