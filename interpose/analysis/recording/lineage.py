@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from interpose.analysis.calls.account import latest_instant_ns
-from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number
+from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number, is_running
 from interpose.experiments.format.children import EXCLUDED, EXEC, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -49,8 +49,8 @@ class Node:
         if self.child is None:
             return ending(self.process)
         if self.child.record.how == EXEC:
-            return ending_of_number(self.process) or Ending("unseen")
-        return ending_of_child(self.child) or Ending("unseen")
+            return ending_of_number(self.process) or Ending("running" if is_running(self.process) else "unseen")
+        return ending_of_child(self.child) or Ending("unawaited")
 
     @cached_property
     def last_ns(self) -> int:
