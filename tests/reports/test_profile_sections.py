@@ -64,6 +64,7 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit, sampled)
         of_cpu = [row["cpu_ns"] for row in values(shown, "cpu") if row["section"] or row["module"]]
         sections, moves = values(shown, "section"), values(shown, "transaction")
 
+    assert limit is None or max(map(len, (resource, files, sections))) <= limit + 1
     assert sum(row["total_ns"] for row in resource) == wall_ns
     assert sum(row["cpu_ns"] for row in resource) == cpu_ns
     assert sum(row["calls"] for row in resource) == len(found)
@@ -280,6 +281,9 @@ def test_code_that_was_sampled_is_one_resource_and_a_section_for_each_function(i
     assert sum(row["cpu_ns"] for row in resource.values()) == sum(section.values()) == 400 * MS
     assert section["spin"] == 340 * MS
     assert section["total"] == 59 * MS
+    made.limit = 1
+    shown = [(row["section"] or row["module"], row["cpu_ns"]) for row in values(made, "section")]
+    assert shown == [("spin", 340 * MS), (".OTHER", 60 * MS)]
     assert (procedure["spin"]["calls"], procedure["spin"]["cpu_ns"]) == (0, 340 * MS)
     for name in ("section", "cpu", "procedure"):
         notes = " ".join(SECTIONS[name](made).notes)
@@ -348,8 +352,8 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
         INTERPOSE="calls,lines",
     )
 
-    def told(section):
-        out = interpose("profile", "--section", section, "--format", "json", done.path).stdout
+    def told(section, *words):
+        out = interpose("profile", "--section", section, *words, "--format", "json", done.path).stdout
         return json.loads(out)
 
     usage = told("section")
@@ -357,6 +361,9 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE", ".UNTRACED"} <= {row["section"] for row in usage}
     assert sum(row["cpu_ns"] for row in usage) == session["CPU time"]
     assert all(row["solo_ns"] == row["cpu_ns"] for row in usage)
+    first, others = told("section", "--limit", "1")
+    most = max(usage, key=lambda row: row["cpu_ns"])
+    assert (first, others["module"], first["cpu_ns"] + others["cpu_ns"]) == (most, ".OTHER", session["CPU time"])
     procedures = {row["procedure"]: row for row in told("procedure")}
     assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
