@@ -25,8 +25,9 @@ class Life(NamedTuple):
 
 @dataclass
 class Children:
-    """Child processes of one program, started from one line: how many, and what those took that were waited for.
+    """Child processes of one program, started from one line: how many were waited for, and what these took.
 
+    `unawaited` are the others, of which no end and no figures are known.
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves. The CPU time is without
     that of their own children that are told apart; the memory is the most that one of them had, 0 if unknown;
     `is_memory_at_most` if it may have been less. `failed` counts those that exited
@@ -37,6 +38,7 @@ class Children:
     program: str
     site: Site | None
     count: int = 0
+    unawaited: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
     memory_bytes: int = 0
@@ -49,12 +51,15 @@ class Children:
         position of its parent among the processes."""
         record = child.record
         self.lives.append(Life(parent, record.start_ns, record.end_ns))
+        if not child.has_ended:
+            self.unawaited += 1
+            return
         self.count += 1
         self.wall_ns += max(record.end_ns - record.start_ns, 0)
         self.cpu_ns += max(record.cpu_ns - of_others_ns, 0)
         if child.memory_bytes > self.memory_bytes:
             self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
-        ending = ending_of_child(child) if child.has_ended else None
+        ending = ending_of_child(child)
         self.failed += ending is not None and _is_failure(ending)
 
 
