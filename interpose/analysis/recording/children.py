@@ -9,6 +9,7 @@ from typing import NamedTuple
 from interpose.analysis.recording.command import last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
+from interpose.analysis.recording.used import waited_for
 from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -84,19 +85,11 @@ def _started(process: Process) -> Iterator[tuple[str, Child, int]]:
     CPU time of the children that it waited for."""
     for each in process.descendants:
         if each.started_as and each.started_as.record.how != EXEC:
-            of_others_ns = sum(other.record.cpu_ns for other in _children_of_number(each) if other.is_measured)
+            of_others_ns = sum(other.record.cpu_ns for other in waited_for(each))
             yield _name(each, each.started_as), each.started_as, of_others_ns
     for child in process.not_followed:
         if child.record.how != EXEC:
             yield program_of(child, process).rpartition("/")[2], child, 0
-
-
-def _children_of_number(process: Process) -> Iterator[Child]:
-    """The children of the process, and of what it became by exec."""
-    yield from process.children
-    for each in process.descendants:
-        if each.started_as and each.started_as.record.how == EXEC:
-            yield from _children_of_number(each)
 
 
 def _name(process: Process, child: Child) -> str:
