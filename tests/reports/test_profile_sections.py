@@ -16,6 +16,8 @@ from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.partial.sections import ProfilePart, merged, question, reduced
+from interpose.analysis.profile.profiled import profiled as sampled_profile
+from interpose.analysis.profile.profiled import program_waits
 from interpose.analysis.time import concurrency
 from interpose.analysis.time.concurrency import solo_times
 from interpose.analysis.time.run_queue import spent_by_thread, whole_of
@@ -369,6 +371,21 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
     assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
     assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
+
+
+def test_what_a_killed_process_waited_for_cpu_is_the_same_in_the_session_and_on_the_first_screen(tmp_path):
+    build = Build(tmp_path / "t.1.er", pid=811)
+    build.thread(tid=811, main=1, seen_ns=START_NS + 500 * MS)
+    spin = build.sampled_stack(("/work/app.py", 1, "<module>"), ("/work/app.py", 20, "spin"))
+    for number in range(1, 11):
+        at_ns = START_NS + number * 50 * MS
+        build.thread_sample(at_ns, cpu_ns=number * 20 * MS, run_delay_ns=number * 30 * MS, stack=spin)
+    analysis = Analysis(Experiment(str(build.write())))
+
+    session = {row["figure"]: row["value"] for row in values(profiled(analysis), "session")}
+    waits = program_waits(analysis, sampled_profile(analysis))
+
+    assert session["wait for CPU"] == waits.processor_ns + waits.in_calls_ns == 270 * MS
 
 
 def test_a_note_of_any_length_is_shown():
