@@ -90,6 +90,20 @@ def test_a_child_that_outlives_the_program_is_not_said_to_have_ended(traced, int
     assert "ended, status unknown" not in "".join(shown)
 
 
+def test_the_list_and_the_report_last_until_the_last_child_ended(traced, interpose):
+    done = traced("""
+        import os, time
+        begin_ns = time.monotonic_ns()
+        if os.fork() == 0:
+            time.sleep(0.8)
+            print(time.monotonic_ns() - begin_ns)
+    """)
+    (listed,) = json.loads(interpose("list", str(done.directory), "--format", "json").stdout)
+    report = json.loads(interpose("report", done.path, "--format", "json").stdout)
+
+    assert listed["elapsed_ns"] == report["elapsed_ns"] > int(done.stdout)
+
+
 def test_where_calls_are_wrapped_children_are_recorded_alike(traced):
     pytest.importorskip("wrapt")
     done = traced(WAYS, INTERPOSE_BY="wrapt")

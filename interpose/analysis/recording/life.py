@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
+from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.recording.ending import ending
 from interpose.experiments.format.children import EXEC
+from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
 
@@ -36,3 +39,12 @@ def ended_ns(process: Process) -> int | None:
     if child and child.has_ended and end.state in ("exit", "killed"):
         return child.record.end_ns
     return end.end_ns
+
+
+def known_until_ns(experiment: Experiment) -> int:
+    """The monotonic instant of the last end of its processes, or the last that is known of one without an end; now
+    while one runs. No events are read for it."""
+    ends = [(process, ending(process)) for process in experiment.processes]
+    if any(end.state == "running" for _, end in ends):
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return max(end.end_ns or latest_instant_ns(process, ()) for process, end in ends)
