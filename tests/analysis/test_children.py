@@ -27,6 +27,21 @@ def test_a_child_that_was_asked_to_end_has_not_failed(tmp_path, status, failed):
     assert (found.program, found.count, found.failed) == ("gzip", 1, failed)
 
 
+def test_the_time_of_children_is_of_those_that_are_counted(tmp_path, interpose_here):
+    build = Build(tmp_path / "t.1.er")
+    sleep = build.string("/bin/sleep")
+    for pid, end_ns in ((77, START_NS + SECOND), (78, 0), (79, START_NS + SECOND), (80, 0)):
+        build.child(end_ns=end_ns, pid=pid, how=3, command=sleep)
+    build.ended(2 * SECOND, 0)
+    path = str(build.write())
+
+    (found,) = children_of(Experiment(path))
+    report = interpose_here("report", path).stdout
+
+    assert (found.count, found.unawaited, found.wall_ns) == (2, 2, 2 * SECOND)
+    assert " children     2.00 s  2 x sleep  2 not waited for, CPU" in report
+
+
 def test_a_child_that_said_why_it_was_not_recorded_is_shown_with_that(tmp_path):
     build = Build(tmp_path / "t.1.er")
     for pid in (77, 78):

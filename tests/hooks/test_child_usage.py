@@ -238,6 +238,63 @@ def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, in
     assert shell[0] > 10_000_000
 
 
+WAITS_FOR_ITS_OWN = """
+    import os, resource, sys, time
+    def work(seconds):
+        while time.process_time() < seconds:
+            pass
+        print(time.process_time_ns(), flush=True)
+    if len(sys.argv) > 1:
+        work(0.3)
+    elif os.fork() == 0:
+        if os.fork() == 0:
+            work(0.6)
+            os._exit(0)
+        os.wait()
+        os.execv(sys.executable, [sys.executable, __file__, "again"])
+    else:
+        _, _, used = os.wait3(0)
+        print(int((used.ru_utime + used.ru_stime) * 1e9), used.ru_minflt)
+"""
+
+
+def test_what_a_process_used_is_without_the_children_that_it_waited_for(tmp_path, interpose):
+    program = write_program(tmp_path, WAITS_FOR_ITS_OWN)
+    words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, program], **words)
+    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    rows = {row["lineage"]: row for row in told[1:]}
+    child, again, whole = [list(map(int, line.split())) for line in done.stdout.splitlines()]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(rows) == {"_f1", "_f1_f1", "_f1_x1"}
+    assert child[0] <= rows["_f1_f1"]["cpu_ns"] < child[0] + 300_000_000
+    assert again[0] <= rows["_f1"]["cpu_ns"] + rows["_f1_x1"]["cpu_ns"] < again[0] + 300_000_000
+    assert sum(row["cpu_ns"] for row in rows.values()) == pytest.approx(whole[0], abs=1_000_000)
+    assert sum(row["minor_faults"] for row in rows.values()) == whole[1]
+
+
+LIVES = """
+    import os, sys, time
+    for words in ([sys.executable, "-c", "pass"], ["sh", "-c", "exit 0"]):
+        begin_ns = time.monotonic_ns()
+        pid = os.posix_spawnp(words[0], words, os.environ)
+        _, _, used = os.wait4(pid, 0)
+        print(begin_ns, time.monotonic_ns(), int((used.ru_utime + used.ru_stime) * 1e9))
+"""
+
+
+def test_a_child_lasts_from_its_start_to_its_end_as_its_parent_saw_them(traced, interpose):
+    done = traced(LIVES)
+    rows = json.loads(interpose("processes", "--format", "json", done.path).stdout)[1:]
+
+    assert [row["followed"] for row in rows] == [True, False]
+    for row, line in zip(rows, done.stdout.splitlines(), strict=True):
+        begin_ns, end_ns, cpu_ns = map(int, line.split())
+        assert begin_ns <= row["start_ns"] < row["start_ns"] + row["duration_ns"] <= end_ns
+        assert row["duration_ns"] >= cpu_ns  # of its one thread
+
+
 NOT_PYTHON_BETWEEN = """
     import os, sys, time
     def work(seconds):

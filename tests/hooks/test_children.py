@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,38 @@ def test_each_way_to_start_a_process_is_recorded_with_its_end(traced):
         assert process.started_as is not None
         assert process.started_as.record.start_ns <= process.log.start_ns
         assert process.started_as.record.pid == process.log.pid
+
+
+def test_a_child_that_outlives_the_program_is_not_said_to_have_ended(traced, interpose):
+    done = traced("""
+        import subprocess
+        nothing = subprocess.DEVNULL
+        print(subprocess.Popen(["sleep", "60"], stdout=nothing, stderr=nothing).pid)
+        subprocess.run(["sleep", "0"])
+    """)
+    pid = int(done.stdout)
+
+    try:
+        assert Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
+        shown = interpose("processes", done.path).stdout.splitlines()
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert [" not waited for  " in line for line in shown if " sleep " in line] == [True, False]
+    assert "ended, status unknown" not in "".join(shown)
+
+
+def test_the_list_and_the_report_last_until_the_last_child_ended(traced, interpose):
+    done = traced("""
+        import os, time
+        begin_ns = time.monotonic_ns()
+        if os.fork() == 0:
+            time.sleep(0.8)
+            print(time.monotonic_ns() - begin_ns)
+    """)
+    (listed,) = json.loads(interpose("list", str(done.directory), "--format", "json").stdout)
+    report = json.loads(interpose("report", done.path, "--format", "json").stdout)
+
+    assert listed["elapsed_ns"] == report["elapsed_ns"] > int(done.stdout)
 
 
 def test_where_calls_are_wrapped_children_are_recorded_alike(traced):

@@ -16,6 +16,8 @@ from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.partial.coding import packed, unpacked
 from interpose.analysis.partial.sections import ProfilePart, merged, question, reduced
+from interpose.analysis.profile.profiled import profiled as sampled_profile
+from interpose.analysis.profile.profiled import program_waits
 from interpose.analysis.time import concurrency
 from interpose.analysis.time.concurrency import solo_times
 from interpose.analysis.time.run_queue import spent_by_thread, whole_of
@@ -64,6 +66,7 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit, sampled)
         of_cpu = [row["cpu_ns"] for row in values(shown, "cpu") if row["section"] or row["module"]]
         sections, moves = values(shown, "section"), values(shown, "transaction")
 
+    assert limit is None or max(map(len, (resource, files, sections))) <= limit + 1
     assert sum(row["total_ns"] for row in resource) == wall_ns
     assert sum(row["cpu_ns"] for row in resource) == cpu_ns
     assert sum(row["calls"] for row in resource) == len(found)
@@ -280,6 +283,9 @@ def test_code_that_was_sampled_is_one_resource_and_a_section_for_each_function(i
     assert sum(row["cpu_ns"] for row in resource.values()) == sum(section.values()) == 400 * MS
     assert section["spin"] == 340 * MS
     assert section["total"] == 59 * MS
+    made.limit = 1
+    shown = [(row["section"] or row["module"], row["cpu_ns"]) for row in values(made, "section")]
+    assert shown == [("spin", 340 * MS), (".OTHER", 60 * MS)]
     assert (procedure["spin"]["calls"], procedure["spin"]["cpu_ns"]) == (0, 340 * MS)
     for name in ("section", "cpu", "procedure"):
         notes = " ".join(SECTIONS[name](made).notes)
@@ -348,8 +354,8 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
         INTERPOSE="calls,lines",
     )
 
-    def told(section):
-        out = interpose("profile", "--section", section, "--format", "json", done.path).stdout
+    def told(section, *words):
+        out = interpose("profile", "--section", section, *words, "--format", "json", done.path).stdout
         return json.loads(out)
 
     usage = told("section")
@@ -357,11 +363,29 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert {"inner", "outer", ".OUTSIDE", ".INTERPOSE", ".UNTRACED"} <= {row["section"] for row in usage}
     assert sum(row["cpu_ns"] for row in usage) == session["CPU time"]
     assert all(row["solo_ns"] == row["cpu_ns"] for row in usage)
+    first, others = told("section", "--limit", "1")
+    most = max(usage, key=lambda row: row["cpu_ns"])
+    assert (first, others["module"], first["cpu_ns"] + others["cpu_ns"]) == (most, ".OTHER", session["CPU time"])
     procedures = {row["procedure"]: row for row in told("procedure")}
     assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
     assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
     assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
+
+
+def test_what_a_killed_process_waited_for_cpu_is_the_same_in_the_session_and_on_the_first_screen(tmp_path):
+    build = Build(tmp_path / "t.1.er", pid=811)
+    build.thread(tid=811, main=1, seen_ns=START_NS + 500 * MS)
+    spin = build.sampled_stack(("/work/app.py", 1, "<module>"), ("/work/app.py", 20, "spin"))
+    for number in range(1, 11):
+        at_ns = START_NS + number * 50 * MS
+        build.thread_sample(at_ns, cpu_ns=number * 20 * MS, run_delay_ns=number * 30 * MS, stack=spin)
+    analysis = Analysis(Experiment(str(build.write())))
+
+    session = {row["figure"]: row["value"] for row in values(profiled(analysis), "session")}
+    waits = program_waits(analysis, sampled_profile(analysis))
+
+    assert session["wait for CPU"] == waits.processor_ns + waits.in_calls_ns == 270 * MS
 
 
 def test_a_note_of_any_length_is_shown():

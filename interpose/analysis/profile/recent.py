@@ -12,12 +12,11 @@ proportion. What the process used in no recorded thread is `not recorded`.
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from interpose.analysis.calls.account import latest_instant_ns, number_of_statements, recording_ns
+from interpose.analysis.calls.account import number_of_statements, recording_ns
 from interpose.analysis.calls.in_progress import calls_in_progress
 from interpose.analysis.calls.rows import CODE, OVERHEAD
 from interpose.analysis.profile.balance import Code, Spent, divided
@@ -33,6 +32,7 @@ from interpose.analysis.profile.profiled import (
 )
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Pool, Walked, Weights, walk
 from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.life import known_until_ns
 from interpose.analysis.time.cpu_readings import Readings, add_process_now, add_thread_now
 from interpose.experiments.format.blocks import Place as PlaceOfBlock
 from interpose.experiments.format.records import Event, OpenCall, ThreadRecord
@@ -93,7 +93,7 @@ class Seconds:
 def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
     """What each function and each line's calls took in the last seconds that were recorded; of a program that has
     ended, its own last."""
-    until_ns = _until_ns(experiment)
+    until_ns = known_until_ns(experiment)
     recorded_ns = until_ns - min(process.log.start_ns for process in experiment.processes)
     made = Seconds(until_ns, min(length_ns, max(recorded_ns, 0)))
     found: dict[tuple[str, str, Site | None], Recent] = {}
@@ -109,12 +109,6 @@ def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
         made.threads += len(recent.active)
     made.rows = sorted(found.values(), key=lambda each: (-max(each.cpu_ns, each.wall_ns), each.kind, each.name))
     return made
-
-
-def _until_ns(experiment: Experiment) -> int:
-    if any(ending(process).state == "running" for process in experiment.processes):
-        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    return max(ending(process).end_ns or latest_instant_ns(process, ()) for process in experiment.processes)
 
 
 class _RecentOfProcess:

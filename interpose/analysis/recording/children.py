@@ -9,6 +9,7 @@ from typing import NamedTuple
 from interpose.analysis.recording.command import last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
+from interpose.analysis.recording.used import waited_for
 from interpose.experiments.format.children import EXEC, FORK, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -25,8 +26,9 @@ class Life(NamedTuple):
 
 @dataclass
 class Children:
-    """Child processes of one program, started from one line: how many, and what those took that were waited for.
+    """Child processes of one program, started from one line: how many were waited for, and what these took.
 
+    `unawaited` are the others, of which no end and no figures are known.
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves. The CPU time is without
     that of their own children that are told apart; the memory is the most that one of them had, 0 if unknown;
     `is_memory_at_most` if it may have been less. `failed` counts those that exited
@@ -37,6 +39,7 @@ class Children:
     program: str
     site: Site | None
     count: int = 0
+    unawaited: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
     memory_bytes: int = 0
@@ -49,12 +52,15 @@ class Children:
         position of its parent among the processes."""
         record = child.record
         self.lives.append(Life(parent, record.start_ns, record.end_ns))
+        if not child.has_ended:
+            self.unawaited += 1
+            return
         self.count += 1
         self.wall_ns += max(record.end_ns - record.start_ns, 0)
         self.cpu_ns += max(record.cpu_ns - of_others_ns, 0)
         if child.memory_bytes > self.memory_bytes:
             self.memory_bytes, self.is_memory_at_most = child.memory_bytes, child.is_memory_at_most
-        ending = ending_of_child(child) if child.has_ended else None
+        ending = ending_of_child(child)
         self.failed += ending is not None and _is_failure(ending)
 
 
@@ -79,19 +85,11 @@ def _started(process: Process) -> Iterator[tuple[str, Child, int]]:
     CPU time of the children that it waited for."""
     for each in process.descendants:
         if each.started_as and each.started_as.record.how != EXEC:
-            of_others_ns = sum(other.record.cpu_ns for other in _children_of_number(each) if other.is_measured)
+            of_others_ns = sum(other.record.cpu_ns for other in waited_for(each))
             yield _name(each, each.started_as), each.started_as, of_others_ns
     for child in process.not_followed:
         if child.record.how != EXEC:
             yield program_of(child, process).rpartition("/")[2], child, 0
-
-
-def _children_of_number(process: Process) -> Iterator[Child]:
-    """The children of the process, and of what it became by exec."""
-    yield from process.children
-    for each in process.descendants:
-        if each.started_as and each.started_as.record.how == EXEC:
-            yield from _children_of_number(each)
 
 
 def _name(process: Process, child: Child) -> str:

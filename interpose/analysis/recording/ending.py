@@ -35,7 +35,8 @@ class Ending:
     """The end of a process.
 
     `state` is `exit` (with `status`), `killed` (with `signal`), `exec` (it became `command`), `running`, `saved` (the
-    experiment is a copy made while it ran), `detached` (it ran on unrecorded), or `unseen` (nobody saw it end).
+    experiment is a copy made while it ran), `detached` (it ran on unrecorded), `unseen` (nobody saw it end), or
+    `unawaited` (a child that was not recorded, and that its parent did not wait for: it may still run).
     `end_ns` is the monotonic instant of the end, of the copy, or of detaching; None if unknown.
     """
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from interpose.analysis.calls.account import latest_instant_ns
-from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number
+from interpose.analysis.recording.ending import Ending, ending, ending_of_child, ending_of_number, is_running
+from interpose.analysis.recording.life import began_ns, ended_ns
 from interpose.experiments.format.children import EXCLUDED, EXEC, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
@@ -41,7 +42,7 @@ class Node:
     @property
     def start_ns(self) -> int:
         """The monotonic instant of its beginning, or of the beginning of its recording."""
-        return self.child.record.start_ns if self.child else self.process.log.start_ns
+        return self.child.record.start_ns if self.child else began_ns(self.process)
 
     @cached_property
     def ending(self) -> Ending:
@@ -49,16 +50,20 @@ class Node:
         if self.child is None:
             return ending(self.process)
         if self.child.record.how == EXEC:
-            return ending_of_number(self.process) or Ending("unseen")
-        return ending_of_child(self.child) or Ending("unseen")
+            return ending_of_number(self.process) or Ending("running" if is_running(self.process) else "unseen")
+        return ending_of_child(self.child) or Ending("unawaited")
+
+    @cached_property
+    def end_ns(self) -> int | None:
+        """The monotonic instant of its end; None if unknown."""
+        return self.ending.end_ns if self.child else ended_ns(self.process)
 
     @cached_property
     def last_ns(self) -> int:
         """The monotonic instant of its end, or the last that is known of it."""
-        end_ns = self.ending.end_ns
-        if end_ns is None:
+        if self.end_ns is None:
             return self.start_ns if self.child else latest_instant_ns(self.process, [])
-        return end_ns
+        return self.end_ns
 
 
 def unfollowed(experiment: Experiment) -> list[tuple[Process, Child]]:

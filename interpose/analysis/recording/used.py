@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from interpose.analysis.recording.life import first_link, links
 from interpose.analysis.recording.lineage import Node
 from interpose.experiments.format.children import EXEC, KIB, Child
 from interpose.experiments.format.records import ChildRecord, Overview
@@ -22,61 +23,81 @@ _COUNTED = (
 )
 
 
-def links(process: Process) -> Iterator[Process]:
-    """The process, and those that it was before it became this one by exec."""
-    yield process
-    while process.started_as and process.started_as.record.how == EXEC and process.starter:
-        process = process.starter
-        yield process
+def waited_for(process: Process) -> Iterator[Child]:
+    """The children that the process waited for, whatever program it was then, whose use of resources is known."""
+    waiting = [first_link(process)]
+    while waiting:
+        each = waiting.pop()
+        yield from (child for child in each.children if child.is_measured)
+        waiting += [other for other in each.descendants if _is_exec(other)]
 
 
-def record_of_number(process: Process) -> ChildRecord | None:
-    """The recorded end of that process number, from the process that waited for it."""
-    child = _of_number(process)
-    return child.record if child else None
+def whole_of(node: Node) -> Child | None:
+    """The starter's record of a process, with all programs that it became by exec and the children that they waited
+    for; None if it does not say what the process used."""
+    child = node.child
+    if child is None or child.record.how == EXEC:
+        child = first_link(node.process).started_as
+    return child if child and child.is_measured else None
 
 
 def used_by(node: Node) -> Child | None:
-    """The starter's record of a process; None if it does not say what the process used.
+    """The starter's record of a process, with what the process used itself; None if it does not say that.
 
-    If the process became other programs by exec, the figures are this program's part. All but the last program counted
-    their part themselves.
+    What its children used that it waited for is subtracted as far as it is known. If the process became other programs
+    by exec, the figures are this program's part. All but the last program counted their part themselves.
     """
-    is_later = node.child is not None and node.child.record.how == EXEC
-    if node.child and not is_later:
-        return node.child if node.child.is_measured else None
-    child = _of_number(node.process)
+    child, process = whole_of(node), node.process
     if child is None:
         return None
-    until = _counts(node.process)
-    before = until if is_later else _before(node.process)
-    if not is_later and node.process.became and until:
-        return _part(child, until, before)
-    return _part(child, child.record, before) if before else child
+    if node.child and node.child.record.how != EXEC:
+        return _part(child, child.record, list(_of_followed(node)))
+    until = process.overview[-1:]
+    if node.child is None and process.became and until:
+        return _part(child, until[0], _before(process))
+    before = until if node.child else _before(process)
+    others = [each.record for each in waited_for(process)]
+    return _part(child, child.record, [*before, *others, *_of_followed(node)])
 
 
-def _of_number(process: Process) -> Child | None:
-    *_, first = links(process)
-    return first.started_as if first.started_as and first.started_as.is_measured else None
-
-
-def _before(process: Process) -> Overview | None:
-    """What the process had used before it became this program by exec; None if this is its first recorded program.
+def _before(process: Process) -> list[Overview]:
+    """What the process had used before it became this program by exec; none if this is its first recorded program.
 
     Programs that were not recorded may have run since the previous recorded one. What they used is included."""
     before = next((each for each in links(process) if each is not process), None)
     if before and process.started_as and process.started_as.why and process.overview:
-        return process.overview[0]
-    return _counts(before) if before else None
+        return process.overview[:1]
+    return before.overview[-1:] if before else []
 
 
-def _counts(process: Process) -> Overview | None:
-    return process.overview[-1] if process.overview else None
+def _of_followed(node: Node) -> Iterator[ChildRecord | Overview]:
+    """What the followed processes used that a program that was not followed started, and that ended before it did."""
+    for each in node.below if node.child else ():
+        if each.is_followed and not each.process.started_as and each.last_ns <= node.last_ns:
+            yield from (child.record for child in waited_for(each.process))
+            yield from _last_link(each.process).overview[-1:]
 
 
-def _part(child: Child, until: ChildRecord | Overview, before: Overview | None) -> Child:
-    """Of what `child` used in all, what it did from `before` `until` this was counted."""
-    parts = {name: max(getattr(until, name) - getattr(before, name, 0), 0) for name in _COUNTED}
+def _last_link(process: Process) -> Process:
+    """The last recorded program that the process became by exec, or itself."""
+    while became := next(filter(_is_exec, process.descendants), None):
+        process = became
+    return process
+
+
+def _is_exec(process: Process) -> bool:
+    return process.started_as is not None and process.started_as.record.how == EXEC
+
+
+def _part(child: Child, until: ChildRecord | Overview, others: Sequence[ChildRecord | Overview]) -> Child:
+    """Of what `child` used in all, what it did until this was counted, without that of `others`."""
+    if until is child.record and not others:
+        return child
+    parts = {name: _difference([getattr(each, name) for each in (until, *others)]) for name in _COUNTED}
     if isinstance(until, Overview):
         parts["memory_kib"] = until.max_rss_bytes // KIB
     return Child(child.record._replace(**parts), child.command, child.why)
+
+
+def _difference(figures: Sequence[int]) -> int:
+    return max(figures[0] - sum(figures[1:]), 0)

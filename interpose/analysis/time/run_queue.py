@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from interpose.analysis.calls.account import ProcessAccount, Share
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.sampled import READY, RECORDS, RUNS, WAITS, Sampled
 
 
 class Spent(NamedTuple):
@@ -39,8 +41,25 @@ def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
 
 
 def delays_of(account: ProcessAccount) -> dict[int, int]:
-    """How long each thread of a process waited for CPU, as the kernel had counted when last asked."""
-    return {thread.number: thread.record.run_delay_ns for thread in account.process.threads}
+    """How long each thread of a process waited for CPU, as the kernel had counted when last asked. Of a thread without
+    an end, such as one of a killed process, a sample may have asked last."""
+    threads = account.process.threads
+    delays = {thread.number: thread.record.run_delay_ns for thread in threads}
+    if any(not thread.record.end_ns for thread in threads):
+        for number, delay_ns in _delays_by_samples(account.process).items():
+            delays[number] = max(delays.get(number, 0), delay_ns)
+    return delays
+
+
+def _delays_by_samples(process: Process) -> dict[int, int]:
+    """How long each thread waited for CPU between its first sample and its last."""
+    first: dict[int, int] = {}
+    delays: dict[int, int] = {}
+    for sample in Sampled(process).samples():
+        if sample.state in (RUNS, WAITS, READY, RECORDS):
+            before_ns = first.setdefault(sample.thread, sample.run_delay_ns)
+            delays[sample.thread] = max(sample.run_delay_ns - before_ns, 0)
+    return delays
 
 
 def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict[int, Unseen]:

@@ -43,6 +43,13 @@ def with_others(rows: list[tuple[Any, ...]], limit: int | None, texts: int) -> l
     return [*rows[:limit], (".OTHER", *[""] * (texts - 1), *numbers)]
 
 
+def largest(rows: list[tuple[Any, ...]], limit: int | None, texts: int, place: int) -> list[tuple[Any, ...]]:
+    """The rows with the largest figures at `place`, in the order in which they are given, and the rest in one."""
+    by_size = sorted(range(len(rows)), key=lambda number: -rows[number][place])
+    order = [*sorted(by_size[:limit]), *by_size[limit:]] if limit else range(len(rows))
+    return with_others([rows[number] for number in order], limit, texts)
+
+
 def margin(samples: int) -> str:
     if not samples:
         return NO_SAMPLES

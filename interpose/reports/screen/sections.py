@@ -30,7 +30,7 @@ from interpose.analysis.partial.sections import (
 from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
 from interpose.analysis.transactions import response_times
 from interpose.analysis.transactions.response_times import Transactions
-from interpose.reports.formats.table import clean
+from interpose.reports.formats.table import Table, clean
 from interpose.reports.formats.units import count, duration
 from interpose.reports.screen.section import (
     COUNT,
@@ -39,6 +39,7 @@ from interpose.reports.screen.section import (
     Head,
     Section,
     bar,
+    largest,
     margin,
     shown_without,
     table_of,
@@ -131,7 +132,7 @@ def identification(made: Profiled) -> Section:
     heads += [Head("statement", "statement", TEXT), Head("collector", "identified by", TEXT)]
     heads += [Head("calls", "calls", COUNT), *(Head(f"{each.lower()}_ns", each) for each in ("wall", "CPU", "wait"))]
     notes = ["names that begin with a dot: not identified by a collector, or declared overhead by one"]
-    table = table_of(heads, rows, shares=("wall_ns",), whole=whole)
+    table = table_of(heads, largest(rows, made.limit, 4, 5), shares=("wall_ns",), whole=whole)
     return Section("Identification by data collectors", "events, stacks, threads", table, notes)
 
 
@@ -246,27 +247,30 @@ def _told(invoker: Invoker) -> tuple[str, str]:
 def section(made: Profiled) -> Section:
     """Section usage: what CPU time each section of each module took."""
     if made.part.lines.functions:
-        return _section_by_lines(made.part.lines, made.part.session.spent.cpu_ns)
-    rows = []
+        return _section_by_lines(made.part.lines, made.part.session.spent.cpu_ns, made.limit)
     services = made.part.services
-    whole = sum(service.figures[1] for service in services)
+    took = sorted((object_of(each.function), each.function.name, each.figures[1]) for each in services)
     alone = made.part.session.is_alone
-    for service in sorted(services, key=lambda each: (object_of(each.function), each.function.name)):
-        took = service.figures[1]
-        solo = took if alone else None
-        rows.append((object_of(service.function), service.function.name, solo, took, bar(took, whole)))
-    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
-    heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
-    notes = _of_own_sections(made.part)
+    table, notes = _usage(took, alone, made.limit), _of_own_sections(made.part)
     if any(service.function == CODE for service in services):
         notes.append(f"{CODE.name} stands for those that were not recorded or sampled")
-    if not alone:
-        notes.append("solo: not available for CPU time with several threads")
-    table = table_of(heads, rows, shares=("cpu_ns",), whole=whole)
-    return Section("Program section usage", "events, threads", table, notes)
+    return Section("Program section usage", "events, threads", table, [*notes, *_solo_of(alone)])
 
 
-def _section_by_lines(trace: LinesPart, of_threads_ns: int) -> Section:
+def _usage(took: list[tuple[str, str, int]], alone: bool, limit: int | None) -> Table:
+    """The table of sections that used so much CPU time, by module."""
+    whole = sum(cpu_ns for *_, cpu_ns in took)
+    rows = largest([(*names, cpu_ns if alone else None, cpu_ns) for *names, cpu_ns in took], limit, 2, 3)
+    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
+    heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
+    return table_of(heads, [(*row, bar(row[3], whole)) for row in rows], shares=("cpu_ns",), whole=whole)
+
+
+def _solo_of(alone: bool) -> list[str]:
+    return [] if alone else ["solo: not available for CPU time with several threads"]
+
+
+def _section_by_lines(trace: LinesPart, of_threads_ns: int, limit: int | None) -> Section:
     """The same for functions with traced lines; the rest of the threads' CPU time, of which there is `of_threads_ns`,
     has rows of its own."""
     took = sorted((place.file, place.function, figures.self_cpu_ns) for place, figures in trace.functions.items())
@@ -274,17 +278,11 @@ def _section_by_lines(trace: LinesPart, of_threads_ns: int) -> Section:
     rest_ns = of_threads_ns - sum(cpu_ns for *_, cpu_ns in took)
     if rest_ns > 0:
         took.append(("", UNTRACED, rest_ns))
-    whole = sum(cpu_ns for *_, cpu_ns in took)
     alone = trace.threads == 1
-    rows = [(file, name, cpu_ns if alone else None, cpu_ns, bar(cpu_ns, whole)) for file, name, cpu_ns in took]
-    heads = [Head("module", "module", TEXT), Head("section", "section", TEXT), Head("solo_ns", "solo")]
-    heads += [Head("cpu_ns", "total"), Head("histogram", "", TEXT)]
     notes = [*trace.notes, f"{OUTSIDE}: time outside traced functions; {OWN}: the cost of line trace (calibrated)"]
     if rest_ns > 0:
         notes.append(f"{UNTRACED}: threads and times without line trace, such as the start of recording")
-    if not alone:
-        notes.append("solo: not available for CPU time with several threads")
-    return Section("Program section usage", "lines", table_of(heads, rows, shares=("cpu_ns",), whole=whole), notes)
+    return Section("Program section usage", "lines", _usage(took, alone, limit), [*notes, *_solo_of(alone)])
 
 
 def procedure(made: Profiled) -> Section:

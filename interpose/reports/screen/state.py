@@ -35,6 +35,7 @@ def ending_in_words(end: Ending) -> str:
         "running": "running",
         "saved": "saved while running",
         "detached": "detached, and ran on",
+        "unawaited": "not waited for",
     }
     return known.get(end.state, "ended, status unknown")
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.life import known_until_ns
 from interpose.errors import ExperimentError
 from interpose.experiments.maintenance.packed import is_archive
 from interpose.experiments.model.experiment import Experiment
@@ -59,13 +58,9 @@ def _listed(paths: Iterable[str]) -> Iterator[Listed]:
 
 def _of_experiment(experiment: Experiment) -> Listed:
     founder = experiment.founder
-    end = ending(founder)
-    last_ns = end.end_ns or latest_instant_ns(founder, [])
-    if end.state == "running":
-        last_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     calls = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
-    state = ending_in_words(end) + (", damaged" if experiment.damages.found else "")
-    elapsed_ns = max(last_ns - founder.log.start_ns, 0)
+    state = ending_in_words(ending(founder)) + (", damaged" if experiment.damages.found else "")
+    elapsed_ns = max(known_until_ns(experiment) - founder.log.start_ns, 0)
     began_ns = founder.log.time_ns or None
     return Listed(experiment.name, state, began_ns, command_line(founder), elapsed_ns, calls)
 

@@ -88,9 +88,10 @@ def _why(node: Node) -> str:
 
 def _duration(node: Node) -> str:
     lasted_ns = max(node.last_ns - node.start_ns, 0)
-    if node.ending.end_ns is not None:
-        return scale_for(lasted_ns).show(lasted_ns)
-    return "" if node.child else f"at least {scale_for(lasted_ns).show(lasted_ns)}"
+    shown = scale_for(lasted_ns).show(lasted_ns)
+    if node.end_ns is None:
+        return "" if node.child else f"at least {shown}"
+    return f"~{shown}" if node.process.lineage and not _started(node) else shown
 
 
 def _started(node: Node) -> Child | None:
@@ -154,7 +155,7 @@ def _values(row: Row) -> Values:
         "how": _how(node),
         "pid": node.pid or None,
         "start_ns": node.start_ns,
-        "duration_ns": None if end.end_ns is None else max(end.end_ns - node.start_ns, 0),
+        "duration_ns": None if node.end_ns is None else max(node.end_ns - node.start_ns, 0),
         "state": end.state,
         "status": end.status if end.state == "exit" else None,
         "signal": end.signal if end.state == "killed" else None,
