@@ -162,14 +162,14 @@ class Finding:
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
     call a function which computes, `inner` is where it mostly does so if not in its own code; `is_sampled` says that
-    the program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments were
-    merged, without their samples. `each_ns` is the mean of calls that overlap, `longest_ns` the longest time for which
-    an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and is
-    not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that count,
-    if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at other
-    lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line that
-    started the child processes, if it is one, and another than that of the evidence. A finding below its `floor` is not
-    reported. Nor is one that has most of its evidence in another one of less `precedence`.
+    the program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments
+    were merged, without their samples. `each_ns` is the mean of calls that overlap, `longest_ns` the longest time for
+    which an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and
+    is not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that
+    count, if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at
+    other lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line
+    that started the child processes, if it is one, and another than that of the evidence. A finding below its `floor`
+    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str
