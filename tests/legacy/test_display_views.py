@@ -472,3 +472,11 @@ def test_inclusive_figures_of_callers_are_called_lower_bounds_where_stacks_were_
         assert ("INTERPOSE_STACK_ABOVE=1ns" in told) == (above == "10ms" and callers == "main"), view
     for view in ("threads", "iostat"):
         assert "INTERPOSE_STACK_ABOVE" not in interpose("display", directory, f"-{view}").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("compare", "interpose compare BEFORE AFTER"), ("disasm", "no machine code")]
+)
+def test_commands_of_er_print_that_are_elsewhere_are_named(display, name, remedy):
+    assert remedy in display(f"-{name}").stderr
+    assert remedy in display(input=f"{name}\n").stderr

@@ -40,6 +40,10 @@ from interpose.reports.tables.tokens import tokens_table
 
 OFF = ("off", "none")
 NO_SAMPLES = "not recorded (record with INTERPOSE_SAMPLE=on, and for longer than a second)"
+_ELSEWHERE = {
+    "compare": "interpose compare BEFORE AFTER compares experiments",
+    "disasm": "interpose shows no machine code",
+}
 _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "FILE"
 
 
@@ -402,7 +406,9 @@ def found(name: str) -> Verb:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What else could have been meant, in words."""
+    """What else could have been meant, in words, or where commands of er_print are that are not here."""
+    if name in _ELSEWHERE:
+        return f"; {_ELSEWHERE[name]}"
     near = get_close_matches(name, list(known), 1)
     return f"; did you mean {near[0]}?" if near else "; help lists them"
 
