@@ -71,6 +71,7 @@ class Magics:
     @_silenceable
     def run(self, line: str, cell: str | None = None) -> Any:
         """Run a cell, or a line, and show its calls: `%%interpose [BY]`, `%interpose STATEMENT`."""
+        __tracebackhide__ = True  # by IPython, in the tracebacks of errors in cells
         by = _by(line) if cell is not None else GROUPINGS[0]
         source = line if cell is None else cell
         file, first, last = self._compiled(source)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, NamedTuple
 
+from interpose.attach.rights import why_no_right
 from interpose.attach.symbols import NotELF, Symbol, symbols
 from interpose.errors import InterposeError
 from interpose.instrumentation.interpreters import OLDEST
@@ -20,7 +21,6 @@ from interpose.instrumentation.interpreters import OLDEST
 _VERSION = "Py_Version"
 _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
-_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _PROCESSORS, _AREAS = "/proc/cpuinfo", "/proc/{}/smaps"
 ENDING_S = 0.5  # so long may the threads of a killed process take
 _READ_AT_MOST = 1 << 24
@@ -250,14 +250,8 @@ class Tracee:
             raise CannotAttach(f"{self.pid}: has ended") from None
 
     def no_right(self) -> CannotAttach:
-        """The error that says so, and what may be the reason."""
-        try:
-            with open(_SCOPE) as file:
-                scope = file.read().strip()
-        except OSError:
-            scope = "0"
-        more = f" ({_SCOPE} is {scope})" if scope != "0" else ""
-        return CannotAttach(f"{self.pid}: you may not trace this process{more}; use its user, or root")
+        """The error that says so, and the reason."""
+        return CannotAttach(f"{self.pid}: you may not trace this process: {why_no_right(self.pid)}")
 
     def _find_python(self) -> tuple[Mapped, re.Match[str] | None]:
         """The file that the interpreter is in: a library of it before the program itself."""

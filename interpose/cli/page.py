@@ -39,7 +39,7 @@ def write_page(analysis: Analysis, out: TextIO) -> None:
         timeline=timeline(analysis),
         usages=[] if isinstance(experiment, Collection) else list(usages(experiment)),
         programs=programs(survey),
-        files=hot_files(survey),
+        files=hot_files(profiles["site"].rows, experiment),
         now_s=time.time(),
         version=__version__,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from interpose.analysis.recording.ending import is_running
+from interpose.attach.rights import why_no_right
 from interpose.capture import descent
 from interpose.cli.experiment_choice import open_experiment
 from interpose.errors import ExperimentError
@@ -28,7 +29,7 @@ def _founder_of(pid: int) -> str:
         with open(f"/proc/{pid}/maps", "rb") as file:
             file.read(1)
     except PermissionError:
-        raise ExperimentError(f"process {pid} belongs to another user") from None
+        raise ExperimentError(f"process {pid}: you may not look into it: {why_no_right(pid)}") from None
     except OSError:
         raise ExperimentError(f"process {pid} does not exist") from None
     for directory in descent.mapped_experiments(pid):

@@ -164,6 +164,30 @@ def test_what_binds_more_and_what_is_not_known(tmp_path, text, expected):
     assert kept(shop(tmp_path / "t.1.er"), text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ERROR == 'FileNotFoundError'", [1, 2]),
+        ("'FileNotFoundError' == ERROR", [1, 2]),
+        ("ERROR == 'FileNotFoundError errno 2'", [1]),
+        ("ERROR IN ('FileNotFoundError', 'ValueError')", [1, 2, 3]),
+        ("ERROR != 'FileNotFoundError'", [3, 4]),
+        ("ERROR != 'FileNotFoundError errno 2'", [2, 3, 4]),
+        ("ERROR == 'FileNotFound'", []),
+        ("ERROR == ''", [4]),
+    ],
+)
+def test_an_error_is_found_by_its_name_with_or_without_its_number(tmp_path, text, expected):
+    build = Build(tmp_path / "t.1.er")
+    errors = ("FileNotFoundError errno 2", "FileNotFoundError errno 20", "ValueError", "")
+    numbers = [build.string(error) if error else 0 for error in errors]
+    stat = build.intrinsic("os.stat", "file")
+    build.block([event(at * MS, MS, call=at, intrinsic=stat, error=error) for at, error in enumerate(numbers, 1)])
+    build.thread()
+
+    assert kept(Experiment(str(build.write())), text) == expected
+
+
 @pytest.mark.parametrize("text", ["WALL > 1ms", "WALL <= 1ms", "WALL != 3ms", "END > 0", "WAIT + CPU < 1h"])
 def test_no_comparison_of_what_a_call_in_progress_does_not_have_holds(tmp_path, text):
     assert 4 not in kept(shop(tmp_path / "t.1.er"), text)
@@ -183,7 +207,11 @@ def test_no_comparison_of_what_a_call_in_progress_does_not_have_holds(tmp_path, 
         ("WALLL > 5ms", 0, "WALLL is not a name or a label; did you mean WALL?"),
         ("CALL == 1 || laod", 13, "LAOD is not a name or a label; did you mean LOAD?"),
         ("QQQQ == 1", 0, "QQQQ is not a name or a label; there are KIND, INTRINSIC,"),
-        ("WALL > 5", 7, "a time is compared with a number that has no unit; a time is like 5ms"),
+        ("WALL > 5", 7, "a time is compared with a number that has no unit; write 5ms"),
+        ("BYTES == 1000", 9, "a size is compared with a number that has no unit; write 1000B"),
+        ("WALL > 1 ms", 9, "an operator or the end was expected; write 1ms"),
+        ("(BYTES > 1.5 KiB)", 13, ") was expected; write 1.5KiB"),
+        ("CALL > 1 db", 9, "an operator or the end was expected"),
         ("WALL > 5mm", 8, "mm is not a unit; use ns us ms s m h, B KiB MiB GiB TiB"),
         ("WALL > 5KiB", 5, "a time is compared with a size"),
         ("WALL + CALL > 1", 5, "+ is of what is alike, not of a time and a number"),

@@ -149,6 +149,22 @@ def test_a_cell_gives_prints_and_raises_what_it_does_without(notebook):
         assert outputs(one) == outputs(other)
 
 
+def traceback_of(cell):
+    """The entries of the traceback as text, without colours and numbers of cells."""
+    [error] = [each for each in cell.outputs if each.output_type == "error"]
+    return re.sub(r"\x1b\[[0-9;]*m|In\[\d+\]|In *\[\d+\]", "", "\n".join(error.traceback)).split("\n\n")
+
+
+def test_the_traceback_of_a_cell_has_no_frame_of_ours(notebook):
+    sources = ["def f():\n    1 / 0\nf()", "x = 1\nopen('nowhere')\ny = 2"]
+
+    _, *cells = notebook(LOAD, *sources, *(f"%%interpose\n{source}" for source in sources))
+
+    for plain, traced in zip(cells[:2], cells[2:], strict=True):
+        assert "ipython.py" not in "".join(traceback_of(traced))
+        assert traceback_of(traced)[-len(traceback_of(plain)) + 1 :] == traceback_of(plain)[1:]
+
+
 def test_each_cell_has_its_own_calls_and_what_is_between_is_not_recorded(notebook, capsys):
     _, first, _, second = notebook(
         LOAD, "%%interpose intrinsic\nimport time\ntime.sleep(0.01)", "time.sleep(0.02)", "%interpose time.sleep(0.03)"

@@ -22,6 +22,7 @@ from interpose.errors import InterposeError
 from interpose.experiments.maintenance.archives import Archive
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.coverage.tables import shown_percent
 from tests.build import Build
 
 pytestmark = pytest.mark.any_python
@@ -338,6 +339,25 @@ def test_a_share_that_is_too_small_is_an_exit_code(shop, capsys, least, code):
     assert ("70.0 % covered, less than" in capsys.readouterr().err) == bool(code)
 
 
+def test_a_share_is_rounded_as_coverage_py_does():
+    results = pytest.importorskip("coverage.results")
+
+    for whole in (*range(1, 130), 3000):
+        for part in range(whole + 1):
+            numbers = results.Numbers(precision=1, n_statements=whole, n_missing=whole - part)
+            assert shown_percent(100 * part / whole) == f"{numbers.pc_covered_str} %", (part, whole)
+
+
+def test_a_share_below_the_least_is_not_said_to_be_the_least(shop, capsys):
+    shop.write("import os\n" * 21 + "if os.name == 'x':\n    os.abort()\n")
+    build = shop.build()
+    build.covered_code("app.py", "<module>", [(line, 1, 1) for line in range(1, 23)])
+
+    assert main(["coverage", "report", str(build.write()), "--fail-under", "95.7"]) == 2
+
+    assert "95.652" in (told := capsys.readouterr()).err and "95.7 %" in told.out
+
+
 def test_of_a_program_without_statements_nothing_is_missing(shop, capsys):
     shop.write('"""Nothing."""\n')
     build = shop.build()
@@ -374,9 +394,12 @@ def test_annotations_for_github_are_one_a_run_of_missed_lines(shop, capsys):
 def test_lcov_has_lines_and_branches(shop, capsys):
     assert main(["coverage", "lcov", str(shop.run())]) == 0
 
-    shown = capsys.readouterr().out.splitlines()
+    shown = (tracefile := capsys.readouterr().out).splitlines()
     assert shown[:5] == ["TN:", "SF:app.py", "DA:1,1", "DA:2,1", "DA:3,1"]
     assert shown[-8:] == ["DA:8,1", "LF:8", "LH:7", "BRDA:3,0,0,0", "BRDA:3,0,1,1", "BRF:2", "BRH:1", "end_of_record"]
+    for words, code in (([], 0), (["--branch"], 2)):
+        assert main(["coverage", "lcov", "test.1.er", "--fail-under", "67", *words]) == code
+        assert capsys.readouterr().out == tracefile
 
 
 def test_json_is_as_coverage_py_has_it(shop, capsys):

@@ -453,3 +453,30 @@ def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose,
     activity = interpose("profile", str(shop), "--section", "activity")
     assert (activity.returncode, activity.stderr) == (0, "")
     assert "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout
+
+
+@pytest.mark.parametrize("above", ["10ms", "1ns"])
+@pytest.mark.parametrize("callers", ["main", "<module>"])
+def test_inclusive_figures_of_callers_are_called_lower_bounds_where_stacks_were_cut(
+    interpose, tmp_path, above, callers
+):
+    build = Build(tmp_path / "t.1.er", settings={"INTERPOSE": "1", "INTERPOSE_STACK_ABOVE": above})
+    helper = build.stack(build.site("/home/u/orders.py", 3, callers))
+    build.events([event(0, 5 * MS, call=1, intrinsic=build.intrinsic("time.sleep", "sleep"), stack=helper)])
+    build.thread(end_ns=START_NS + 10 * MS, end_cpu_ns=MS)
+    build.ended(10 * MS, MS)
+    directory = str(build.write())
+
+    for view in ("functions", "calltree", "callers-callees", "objects", "lines"):
+        told = interpose("display", directory, f"-{view}").stdout
+        assert ("INTERPOSE_STACK_ABOVE=1ns" in told) == (above == "10ms" and callers == "main"), view
+    for view in ("threads", "iostat"):
+        assert "INTERPOSE_STACK_ABOVE" not in interpose("display", directory, f"-{view}").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("compare", "interpose compare BEFORE AFTER"), ("disasm", "no machine code")]
+)
+def test_commands_of_er_print_that_are_elsewhere_are_named(display, name, remedy):
+    assert remedy in display(f"-{name}").stderr
+    assert remedy in display(input=f"{name}\n").stderr

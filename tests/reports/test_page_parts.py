@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.hot_lines import hot_files
+from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time import timeline as timeline_module
 from interpose.analysis.time.timeline import timeline
@@ -204,12 +205,61 @@ def test_the_sheet_has_milliseconds_and_per_cent(shop):
 
 
 def test_lines_have_what_their_calls_took(shop):
-    (file,) = hot_files(Survey(Analysis(shop)))
+    (file,) = hot_files(profile(Analysis(shop), "site").rows, shop)
 
     assert file.site.file == "/home/u/shop/orders.py"
-    assert {number: (line.calls, line.wall_ns, line.cpu_ns) for number, line in file.lines.items()} == {
+    sums = {number: line.sums for number, line in file.lines.items()}
+    assert {number: (each.calls, each.self_wall_ns, each.self_cpu_ns) for number, each in sums.items()} == {
         3: (2001, 2 * SECOND, 6 * MS)
     }
+
+
+class Cells(HTMLParser):
+    """The texts of the cells of each row of the tables inside the element with an id."""
+
+    def __init__(self, text, inside):
+        super().__init__()
+        self.rows = []
+        self.feed(re.search(rf'<(section|div)[^>]* id="{inside}".*?</table></div>', text, re.S)[0])
+
+    def handle_starttag(self, tag, attributes):
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data):
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def test_a_line_has_as_many_calls_in_the_sources_as_in_the_table_by_line(tmp_path):
+    build = Build(tmp_path / "test.1.er", arguments=["serve.py"])
+    outer, inner, accept = (
+        build.intrinsic(*each)
+        for each in (("socket.connect", "net"), ("socket.poll", "net"), ("socket.socket.accept", "idle"))
+    )
+    stacks = [build.stack(build.site("/home/u/serve.py", line, "serve")) for line in (3, 5)]
+    build.events(
+        [
+            event(MS, MS, intrinsic=inner, call=2, parent=1, stack=stacks[0]),
+            event(0, 3 * MS, intrinsic=outer, call=1, inner_wall_ns=MS, stack=stacks[0]),
+            event(4 * MS, 40 * MS, intrinsic=accept, call=3, stack=stacks[0]),
+            event(50 * MS, 90 * MS, intrinsic=accept, call=4, stack=stacks[1]),
+        ]
+    )
+    build.thread(end_ns=START_NS + SECOND, end_cpu_ns=MS)
+    build.ended(SECOND, MS)
+
+    page = written(Experiment(str(build.write())), "--format", "html")
+
+    by_line = [row for row in Cells(page, "by-site").rows if row[2:3] == ["serve.py:3"]]
+    heads, *sources = Cells(page, "sources").rows
+    third = next(row for row in sources if row[0] == "3")
+    assert sorted(row[4] for row in by_line) == ["1", "1", "1"]
+    assert third[heads.index("calls")] == "3"
+    assert third[heads.index("self wall")] == "43.0 ms"
+    assert re.search(r'class="hot hottest" id="line-\d+-3"|id="line-\d+-3" class="hot hottest"', page)
 
 
 @pytest.mark.parametrize("words", [["--by", "kind"], ["--sort", "calls"], ["--limit", "3"], ["--label", "x"]])

@@ -146,8 +146,9 @@ class Checker:
             return
         if NUMBER in (left, right) and {left, right} & {TIME, SIZE}:
             bare, needed = (part.left, right) if left == NUMBER else (part.right, left)
-            example = "5ms" if needed == TIME else "64KiB"
-            raise self._error(f"{needed} is compared with a number that has no unit; {needed} is like {example}", bare)
+            number = f"{bare.value:g}" if isinstance(bare, Literal) else "5"
+            example = f"{number}{'ms' if needed == TIME else 'B'}"
+            raise self._error(f"{needed} is compared with a number that has no unit; write {example}", bare)
         raise self._error(f"{left} is compared with {right}", part)
 
     def _of_arithmetic(self, part: Binary, left: Type, right: Type) -> Type:

@@ -8,7 +8,7 @@ the number of a stack, a text or a thread is decided once per number.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ ENDED = "ended"
 _PLACES = {name: place for place, name in enumerate(Event._fields)}
 _NOTHING: frozenset[str] = frozenset()
 _NUMBERED = frozenset(BY_NUMBER)
+_NUMBER_OF_ERROR = " errno "
 _UNKNOWN = float("nan")  # no comparison with it holds
 
 
@@ -86,6 +87,11 @@ class Decider:
                 return _applied(operator.not_ if part.operator == "!" else operator.neg, self._value(part.operand))
             case Binary(operator="=~", right=Literal(value=str() as pattern)):
                 return _remembered(_applied(Pattern(pattern).is_in, self._value(part.left)))
+            case (
+                Binary(operator="==" | "!=" as how, left=Name(name="ERROR"), right=Literal(value=str() as error))
+                | Binary(operator="==" | "!=" as how, left=Literal(value=str() as error), right=Name(name="ERROR"))
+            ):
+                return self._of_error({error}, how == "==")
             case Binary():
                 found = _combined(_OPERATORS[part.operator], self._value(part.left), self._value(part.right))
                 return _remembered(found) if part.operator not in _ARITHMETIC else found
@@ -132,7 +138,17 @@ class Decider:
                 named = [str(each.value).upper() for each in wanted if isinstance(each, Literal)]
                 return _joined("||" if part.how == "SOME" else "&&", map(self._of_label, named))
         members = frozenset(each.value for each in items(part.right) if isinstance(each, Literal))
+        if isinstance(part.left, Name) and part.left.name == "ERROR":
+            return self._of_error(members, True)
         return _remembered(_applied(members.__contains__, self._value(part.left)))
+
+    def _of_error(self, wanted: Set[Any], expected: bool) -> Value:
+        """Whether an error, or its name without the number behind it, is among `wanted`."""
+
+        def is_as_expected(error: str) -> bool:
+            return (error in wanted or error.partition(_NUMBER_OF_ERROR)[0] in wanted) is expected
+
+        return _remembered(_applied(is_as_expected, self._of_name("ERROR")))
 
     def _of_stack(self, how: str, choosers: list[Chooses]) -> Value:
         holds, process, place = _HOWS[how], self.process, _PLACES["stack"]

@@ -7,9 +7,10 @@ Comparisons do not chain. A text is read by what its letters are, never run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from interpose.analysis.expressions.scanner import END, Word, scan
+from interpose.analysis.expressions.scanner import END, Word, is_unit, scan
 from interpose.analysis.expressions.tree import Binary, Call, Junction, Literal, Many, Membership, Name, Part, Unary
 from interpose.errors import ExpressionError
 
@@ -18,6 +19,8 @@ OPERATORS_AT_MOST = 200  # of arithmetic: each may be a part of the next
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "=~")
 HOWS = ("SOME", "ORDERED", "LEAF")
 IN = "IN"
+_NUMBER_BEFORE = re.compile(r"([0-9.]+)\s+$")
+_UNIT = re.compile(r"\w+")
 
 
 def parse(text: str) -> Part:
@@ -25,7 +28,7 @@ def parse(text: str) -> Part:
     parser = _Parser(text)
     found = parser.either()
     if parser.next.what != END:
-        raise parser.error("an operator or the end was expected")
+        raise parser.error(f"an operator or the end was expected{parser.unit_apart()}")
     return found
 
 
@@ -41,6 +44,13 @@ class _Parser:
 
     def error(self, what: str, place: int | None = None) -> ExpressionError:
         return ExpressionError(what, self._text, self.next.place if place is None else place)
+
+    def unit_apart(self) -> str:
+        """How to write the number and the unit that it is apart from; empty if the next word is no unit."""
+        place = self.next.place
+        number = _NUMBER_BEFORE.search(self._text, 0, place)
+        unit = _UNIT.match(self._text, place)
+        return f"; write {number[1]}{unit[0]}" if number and unit and is_unit(unit[0]) else ""
 
     def either(self) -> Part:
         return self._junction("||", lambda: self._junction("&&", self._comparison))
@@ -140,5 +150,6 @@ class _Parser:
     def _close(self, opened: int) -> None:
         if self.next.what != ")":
             end = self.next.what == END
-            raise self.error("the parenthesis is not closed" if end else ") was expected", opened if end else None)
+            what = "the parenthesis is not closed" if end else f") was expected{self.unit_apart()}"
+            raise self.error(what, opened if end else None)
         self._take()

@@ -55,6 +55,11 @@ def scan(text: str) -> Iterator[Word]:
     yield Word(END, len(text))
 
 
+def is_unit(text: str) -> bool:
+    """Whether `text` is a unit of times or sizes."""
+    return text.lower() in TIMES_NS or text.lower() in SIZES_BYTES
+
+
 def _word(found: re.Match[str], text: str) -> Word:
     if found["number"]:
         return _number(found, text)

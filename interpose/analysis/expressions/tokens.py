@@ -160,7 +160,7 @@ TOKENS: dict[str, Token] = {
         TEXT, OF_PROCESS, "'ended'; for a call in progress, how its process ended", lambda process, state: state
     ),
     "DETAIL": Token(TEXT, "detail", "statement, path or address", _string),
-    "ERROR": Token(TEXT, "error", "error that the call raised, or ''", _string),
+    "ERROR": Token(TEXT, "error", "error that the call raised: 'OSError', or 'OSError errno 2'; or ''", _string),
     "FILE": Token(TEXT, "stack", "file of your line", lambda process, stack: _site(process, stack).file),
     "LINE": Token(NUMBER, "stack", "number of your line", lambda process, stack: _site(process, stack).line),
     "FUNCTION": Token(

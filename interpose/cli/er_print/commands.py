@@ -40,6 +40,10 @@ from interpose.reports.tables.tokens import tokens_table
 
 OFF = ("off", "none")
 NO_SAMPLES = "not recorded (record with INTERPOSE_SAMPLE=on, and for longer than a second)"
+_ELSEWHERE = {
+    "compare": "interpose compare BEFORE AFTER compares experiments",
+    "disasm": "interpose shows no machine code",
+}
 _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "FILE"
 
 
@@ -79,15 +83,15 @@ class Ended(Caught):
 
 
 def _functions(session: Session, given: Sequence[str]) -> None:
-    session.show(functions_table(tree := session.tree, session.shown(tree)))
+    session.show_calls(functions_table)
 
 
 def _lines(session: Session, given: Sequence[str]) -> None:
-    session.show(lines_table(tree := session.tree, session.shown(tree)))
+    session.show_calls(lines_table)
 
 
 def _objects(session: Session, given: Sequence[str]) -> None:
-    session.show(objects_table(tree := session.tree, session.shown(tree)))
+    session.show_calls(objects_table)
 
 
 def _object_list(session: Session, given: Sequence[str]) -> None:
@@ -102,15 +106,15 @@ def _object_list(session: Session, given: Sequence[str]) -> None:
 
 
 def _calltree(session: Session, given: Sequence[str]) -> None:
-    session.show(calltree_table(tree := session.tree, session.shown(tree)))
+    session.show_calls(calltree_table)
 
 
 def _callers(session: Session, given: Sequence[str]) -> None:
-    session.show(callers_table(tree := session.tree, session.shown(tree)))
+    session.show_calls(callers_table)
 
 
 def _show_fragment(session: Session) -> None:
-    session.show(callers_table(tree := session.tree, session.shown(tree), session.fragment))
+    session.show_calls(lambda tree, shown: callers_table(tree, shown, session.fragment))
 
 
 def _csingle(session: Session, given: Sequence[str]) -> None:
@@ -144,13 +148,13 @@ def _shorter(session: Session, kept: slice) -> None:
 
 
 def _fsingle(session: Session, given: Sequence[str]) -> None:
-    session.show(single_table(tree := session.tree, session.shown(tree), [session.function(*given)]))
+    chosen = [session.function(*given)]
+    session.show_calls(lambda tree, shown: single_table(tree, shown, chosen))
 
 
 def _fsummary(session: Session, given: Sequence[str]) -> None:
-    tree = session.tree
-    there = list(dict.fromkeys(node.frame.function for node in tree.nodes))
-    session.show(single_table(tree, session.shown(tree), there[: session.limit or None]))
+    there = list(dict.fromkeys(node.frame.function for node in session.tree.nodes))
+    session.show_calls(lambda tree, shown: single_table(tree, shown, there[: session.limit or None]))
 
 
 def _source(session: Session, given: Sequence[str]) -> None:
@@ -402,7 +406,9 @@ def found(name: str) -> Verb:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """What else could have been meant, in words."""
+    """What else could have been meant, in words, or where commands of er_print are that are not here."""
+    if name in _ELSEWHERE:
+        return f"; {_ELSEWHERE[name]}"
     near = get_close_matches(name, list(known), 1)
     return f"; did you mean {near[0]}?" if near else "; help lists them"
 

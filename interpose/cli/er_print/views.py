@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TextIO
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.calls.calltree import Calls, Function, Tree, calls_of
+from interpose.analysis.calls.calltree import TRUNCATED, Calls, Function, Tree, calls_of
 from interpose.analysis.calls.chosen import selecting
 from interpose.analysis.calls.figures import Metric, Vector, figures_of
 from interpose.analysis.calls.folding import ALL, LIBRARY, Folding
@@ -29,6 +30,11 @@ from interpose.reports.screen.metrics import DEFAULT, Column, Sort, parse_column
 from interpose.reports.screen.source_view import HOT_PERCENT, source_table
 from interpose.reports.screen.views import Names, Shown
 
+_ANY_CALL = "1ns"
+_CUT = (
+    "Inclusive figures of callers are lower bounds, because stacks of short calls end at your first line:"
+    f" INTERPOSE_STACK_ABOVE={_ANY_CALL} records whole stacks"
+)
 _SHOWN = 5
 _WITHOUT = {"DEPTH": "not known where calls come in the order of their ends"}
 
@@ -172,6 +178,18 @@ class Session:
 
     # Output.
 
+    def show_calls(self, view: Callable[[Tree, Shown], Table]) -> None:
+        """Write a view of the calls and, below it, what is missing in the figures of their callers."""
+        tree = self.tree
+        notes = [_CUT] if self._are_stacks_short and _has_callers_cut_off(self.calls.tree) else []
+        self.show(replace(view(tree, self.shown(tree)), notes=notes))
+
+    @cached_property
+    def _are_stacks_short(self) -> bool:
+        """Whether the stacks of short calls were to end at the first line of your own code."""
+        settings = [each.log.settings for each in self.experiment.processes]
+        return any(each.get("INTERPOSE_STACK_ABOVE") != _ANY_CALL for each in settings)
+
     def show(self, *tables: Table) -> None:
         """Write tables to where the output goes, with an empty line between them."""
         for place, table in enumerate(tables):
@@ -209,6 +227,12 @@ def standard_output() -> TextIO:
 def _is_meant(path: str, name: str) -> bool:
     """Whether `name` is the name of an object, its last part, or a directory that contains it: `urllib3`."""
     return name == path or name.strip("/") in path.split("/") or path.endswith(f"/{name.lstrip('/')}")
+
+
+def _has_callers_cut_off(tree: Tree) -> bool:
+    """Whether a stack begins with a line of your own code that has a caller."""
+    cut = (node for node in tree.nodes if node.frame.function == TRUNCATED)
+    return any(frame.line and frame.function.own for node in cut for frame in node.inner)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

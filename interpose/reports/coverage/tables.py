@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,8 +43,10 @@ class ModuleRow:
 
 
 def shown_percent(percent: float | None) -> str:
-    """Cut off, never rounded up: `99.9 %` is not all. `?` if it is not known."""
-    return "?" if percent is None else f"{math.floor(percent * 10) / 10:.1f} %"
+    """Rounded as coverage.py does: only nothing is `0.0 %`, and only all is `100.0 %`. `?` if it is not known."""
+    if percent is None:
+        return "?"
+    return f"{percent if percent in (0, 100) else min(max(round(percent, 1), 0.1), 99.9):.1f} %"
 
 
 def missing_shown(module: Module) -> str:

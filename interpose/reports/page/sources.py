@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from interpose.analysis.calls.hot_lines import HotFile, Line
+from interpose.analysis.consolidation.sums import total
 from interpose.experiments.model.sources import Sources
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.units import count, duration
@@ -23,6 +24,7 @@ LETTERS_AT_MOST = 240
 _INTRINSICS = 3
 _END_OF_LINE = re.compile(r"\r\n|\r|\n")  # what Python counts, and nothing else
 HOT = 0.1  # of what the hottest line took
+_EXPLAINED = "A line has the sums of its rows in the table by line. Lines that only waited for work are not coloured."
 
 
 def sources(material: Material, anchors: Anchors) -> Markup:
@@ -38,14 +40,14 @@ def sources(material: Material, anchors: Anchors) -> Markup:
     if len(files) > FILES_AT_MOST:
         left = count(len(files) - FILES_AT_MOST, "more file")
         shown.append(note(f"{left} with less time: interpose report --by line"))
-    return section("sources", "Sources", *shown)
+    return section("sources", "Sources", *shown, note(_EXPLAINED))
 
 
 def _file(file: HotFile, archived: Sources, places: Places, anchors: Anchors, is_first: bool) -> Markup:
-    calls = sum(line.calls for line in file.lines.values())
+    sums = total(line.sums for line in file.lines.values())
     head = [
         element("span", places.file(file.site.file), class_="file"),
-        f" {duration(file.wall_ns)} in {count(calls, 'call')} from {count(len(file.lines), 'line')}",
+        f" {duration(sums.self_wall_ns)} in {count(sums.calls, 'call')} from {count(len(file.lines), 'line')}",
     ]
     source = archived.source_of(file.process, file.site)
     if source is None:
@@ -59,7 +61,7 @@ def _file(file: HotFile, archived: Sources, places: Places, anchors: Anchors, is
 
 def _listing(text: Mapping[int, str], file: HotFile, anchors: Anchors) -> Markup:
     """The lines of a file that made calls, and those around them."""
-    whole_ns = max(line.wall_ns for line in file.lines.values())
+    most_ns = max(line.busy_ns for line in file.lines.values())
     wanted = sorted(_wanted(text, file))
     rows = []
     for before, number in pairwise([0, *wanted[:LINES_AT_MOST]]):
@@ -67,10 +69,10 @@ def _listing(text: Mapping[int, str], file: HotFile, anchors: Anchors) -> Markup
             rows.append(element("tr", [element("td", "⋮", colspan="6")], class_="gap"))
         line = file.lines.get(number)
         name = anchors.put(file.site.file, number) if line else None
-        rows.append(_row(number, text.get(number, ""), line, whole_ns, name))
+        rows.append(_row(number, text.get(number, ""), line, most_ns, name))
     if len(wanted) > LINES_AT_MOST:
         rows.append(element("tr", [element("td", f"and {len(wanted) - LINES_AT_MOST:,} more lines", colspan="6")]))
-    titles = ("line", "calls", "wall", "CPU", "CPU and wait", "source")
+    titles = ("line", "calls", "self wall", "self CPU", "CPU and wait", "source")
     head = element("tr", [element("th", title, scope="col") for title in titles])
     table = element("table", [element("thead", head), element("tbody", rows)], class_="source")
     named = f"source of {file.site.file}"
@@ -83,20 +85,20 @@ def _wanted(text: Mapping[int, str], file: HotFile) -> Iterator[int]:
     yield from (number for number in near if number in text or number in file.lines)
 
 
-def _row(number: int, text: str, line: Line | None, whole_ns: int, name: str | None) -> Markup:
+def _row(number: int, text: str, line: Line | None, most_ns: int, name: str | None) -> Markup:
     cells = [element("td", str(number), class_="n")]
     if line:
-        named = sorted(line.intrinsics.items(), key=lambda each: -each[1])
-        what = ", ".join(f"{calls:,} x {name}" for name, calls in named[:_INTRINSICS])
+        what = ", ".join(f"{calls:,} x {name}" for name, calls in line.intrinsics.most_common(_INTRINSICS))
+        wall_ns, cpu_ns = line.sums.self_wall_ns, line.sums.self_cpu_ns
         cells += [
-            element("td", f"{line.calls:,}", class_="n", title=what),
-            element("td", duration(line.wall_ns), class_="n", data_v=line.wall_ns),
-            element("td", duration(line.cpu_ns), class_="n", data_v=line.cpu_ns),
-            element("td", [bar(line.wall_ns, line.cpu_ns, whole_ns)], class_="bar"),
+            element("td", f"{line.sums.calls:,}", class_="n", title=what),
+            element("td", duration(wall_ns), class_="n", data_v=wall_ns),
+            element("td", duration(cpu_ns), class_="n", data_v=cpu_ns),
+            element("td", [bar(wall_ns, cpu_ns, most_ns)], class_="bar"),
         ]
     else:
         cells += [element("td")] * 4
     cells.append(element("td", [element("code", lines(text[:LETTERS_AT_MOST]))]))
-    share = line.wall_ns / whole_ns if line and whole_ns else 0
+    share = line.busy_ns / most_ns if line and most_ns else 0
     heat = "hot hottest" if share == 1 else "hot" if share >= HOT else None
     return element("tr", cells, id=name, class_=heat, tabindex="-1" if name else None)

@@ -100,8 +100,15 @@ def ended(experiment: Experiment | Many, found: Coverage, arguments: argparse.Na
         return damaged  # nothing is missing of nothing
     if share.percent is not None and share.percent >= least:
         return damaged
-    say(f"{experiment.name}: {shown_percent(share.percent)} covered, less than {least:g} %")
+    say(f"{experiment.name}: {_below(share.percent, least)} covered, less than {least:g} %")
     return BELOW
+
+
+def _below(percent: float | None, least: float) -> str:
+    """The share as reports show it; all of its digits if it would round up to `least`."""
+    if percent is None or round(percent, 1) < least:
+        return shown_percent(percent)
+    return f"{percent} %"
 
 
 def _why_nothing(found: Coverage) -> str:

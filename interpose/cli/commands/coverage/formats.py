@@ -38,13 +38,13 @@ def _write_json(found: Coverage, out: TextIO, arguments: argparse.Namespace) -> 
 
 def _add_format_arguments(parser: argparse.ArgumentParser) -> None:
     add_asked_arguments(parser)
+    add_branch_argument(parser)
     add_threshold_argument(parser)
     add_output_argument(parser)
 
 
 def _add_json_arguments(parser: argparse.ArgumentParser) -> None:
     _add_format_arguments(parser)
-    add_branch_argument(parser)
     parser.add_argument("--show-contexts", action="store_true", help="include the contexts in which each line ran")
 
 
