@@ -451,5 +451,6 @@ def became_after(directory, noted_ns):
 def test_what_the_next_program_used_is_not_the_programs_that_became_it(noted_ns, cpu_ns, tmp_path):
     analysis = became_after(tmp_path / "t.1.er", noted_ns)
 
-    (row,) = [row for row in profile(analysis, "intrinsic").rows if row.kind == "code"]
-    assert (row.sums.self_wall_ns, row.sums.self_cpu_ns) == (20 * MS, cpu_ns)
+    found = [row.sums for row in profile(analysis, "intrinsic").rows]
+    assert sum(each.self_wall_ns for each in found) == 20 * MS
+    assert sum(each.self_cpu_ns for each in found) == cpu_ns
