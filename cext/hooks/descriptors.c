@@ -76,23 +76,110 @@ uint32_t intern_literal(const char *text)
     return detail_intern(text, strlen(text));
 }
 
+/* A process may have very many descriptors. Their numbers are mostly small, with small gaps. */
+enum { NUMBERS_AT_MOST = 1024, GAP = 256, PORTS_AT_MOST = 64 };
+
+/* Of this process's listeners, asked for when a connected socket is first used after the beginning or a pause; 0 beyond the last. */
+static uint16_t ports[PORTS_AT_MOST];
+static bool ports_asked;
+
+static uint16_t port_of(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET)
+        return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
+    return address->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port) : 0;
+}
+
+static bool option_of(int number, int option, int *value)
+{
+    socklen_t size = sizeof *value;
+    return getsockopt(number, SOL_SOCKET, option, value, &size) == 0;
+}
+
+/* Of a listener; 0 of anything else. */
+static uint16_t port_listened_at(int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    int listens = 0;
+    bool is_listener = option_of(number, SO_ACCEPTCONN, &listens) && listens;
+    return is_listener && getsockname(number, (struct sockaddr *)&address, &bytes) == 0 ? port_of(&address) : 0;
+}
+
+static void put_port(unsigned place, uint16_t port)
+{
+    __atomic_store_n(&ports[place], port, __ATOMIC_RELAXED);
+}
+
+static void ask_for_ports(void)
+{
+    unsigned found = 0;
+    for (int each = 0, missing = 0; each < NUMBERS_AT_MOST && missing < GAP && found < PORTS_AT_MOST; each++) {
+        uint16_t port = port_listened_at(each);
+        missing = port || fcntl(each, F_GETFD) >= 0 ? 0 : missing + 1;
+        if (port)
+            put_port(found++, port);
+    }
+    __atomic_store_n(&ports_asked, true, __ATOMIC_RELEASE);
+}
+
+static void forget_ports(void)
+{
+    __atomic_store_n(&ports_asked, false, __ATOMIC_RELAXED);
+    for (unsigned place = 0; place < PORTS_AT_MOST; place++)
+        put_port(place, 0);
+}
+
+static bool listens_at(uint16_t port)
+{
+    bool found = false;
+    if (!__atomic_load_n(&ports_asked, __ATOMIC_ACQUIRE))
+        ask_for_ports();
+    for (unsigned place = 0; port && !found && place < PORTS_AT_MOST; place++)
+        found = __atomic_load_n(&ports[place], __ATOMIC_RELAXED) == port;
+    return found;
+}
+
+/* Has this process accepted a connected socket, perhaps unseen? Such a socket has its listener's address; a client's has a port of its
+   own, and in Unix's family no address. */
+static bool is_accepted(int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    int sort = 0;
+    if (!option_of(number, SO_TYPE, &sort) || sort == SOCK_DGRAM || getsockname(number, (struct sockaddr *)&address, &bytes))
+        return false;
+    if (address.ss_family == AF_UNIX)
+        return bytes > offsetof(struct sockaddr_un, sun_path);
+    return listens_at(port_of(&address));
+}
+
+static void learn_peer(struct descriptor *known, int number)
+{
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    if (getpeername(number, (struct sockaddr *)&address, &bytes))
+        return;
+    known->name = intern_address(&address, bytes);
+    if (is_accepted(number)) {
+        known->role = ROLE_CONNECTION;
+        __atomic_store_n(&service, SERVICE_USED, __ATOMIC_RELAXED);
+    }
+}
+
 static void learn_socket(struct descriptor *known, int number)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
     int listens = 0, sort = 0;
-    socklen_t size = sizeof listens;
     known->kind = KIND_net;
     __atomic_store_n(&networks_known, true, __ATOMIC_RELAXED);
-    if (getsockopt(number, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens)
+    if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
-    if (getpeername(number, (struct sockaddr *)&address, &bytes) == 0)
-        known->name = intern_address(&address, bytes);
-    bytes = sizeof address;
+    learn_peer(known, number);
     if (!known->name && getsockname(number, (struct sockaddr *)&address, &bytes) == 0) {
         known->name = intern_address(&address, bytes);
-        size = sizeof sort;
-        if (known->name && getsockopt(number, SOL_SOCKET, SO_TYPE, &sort, &size) == 0 && sort == SOCK_DGRAM)
+        if (known->name && option_of(number, SO_TYPE, &sort) && sort == SOCK_DGRAM)
             known->role = ROLE_LISTENER; /* it has an address, and no peer */
     }
     if (!known->name)
@@ -194,6 +281,7 @@ void forget_descriptors(void)
     int end = __atomic_exchange_n(&descriptors_end, 0, __ATOMIC_RELAXED);
     for (int number = 0; number < end; number++)
         descriptor_forget(number);
+    forget_ports();
     __atomic_store_n(&watched_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&networks_known, false, __ATOMIC_RELAXED);
     serve_nobody();
@@ -253,9 +341,6 @@ void descriptors_are_ends(int one, int other)
     set_other_end(one, other);
     set_other_end(other, one);
 }
-
-/* A process may have very many descriptors. Their numbers are mostly small, with small gaps. */
-enum { NUMBERS_AT_MOST = 1024, GAP = 256 };
 
 static bool is_end_of(const struct stat *pipe, const struct stat *status)
 {

@@ -27,6 +27,7 @@ COUNTED, COUNTED_IN_USER_MODE, NOT_COUNTED = 1, 2, 3  # kinds of what was counte
 NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
 ERRORS = 4096  # numbers of errors are below, those of reasons of our own are not
 IN_OTHER_NAMESPACE = 4096
+NEVER_NS = 2**64
 _KEPT_STACKS = 500_000
 MEMORY_AT_MOST = 10_000_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before
@@ -65,7 +66,7 @@ class Sampled:
         """The samples from `since_ns` on, in the order in which they were taken; a thread's have rising times."""
         records = self._samples.plain() if self._samples else iter(())
         for record in islice(records, RECORDS_AT_MOST):
-            if record.time_ns and record.last_ns >= max(record.time_ns, since_ns):
+            if record.last_ns >= since_ns and self._is_of_program(record):
                 yield record
         if next(records, None):
             place = f"{self._process.place}/{SAMPLES}"
@@ -74,15 +75,25 @@ class Sampled:
     def numbered(self) -> Iterator[tuple[int, SampleRecord]]:
         """The samples, each with the number by which others refer to it."""
         for number, record, _ in self._samples.bounded(RECORDS_AT_MOST) if self._samples else ():
-            if record.time_ns and record.last_ns >= record.time_ns:
+            if self._is_of_program(record):
                 yield number, record
+
+    def _is_of_program(self, record: SampleRecord) -> bool:
+        """Whether the sample is complete, and was taken before the process became another program: the sampler notices
+        that only later, and the threads' numbers stay the same."""
+        return bool(record.time_ns) and record.time_ns <= record.last_ns <= self._until_ns
+
+    @cached_property
+    def _until_ns(self) -> int:
+        became = self._process.became
+        return became.record.start_ns if became else NEVER_NS
 
     def memory(self) -> Iterator[MemoryRecord]:
         """How much memory the process had, each time that had changed, in the order of time."""
         table = self._process.table_if_there(MEMORY, MemoryRecord)
         latest_ns = 0
         for record in islice(table.plain(), MEMORY_AT_MOST) if table else ():
-            if latest_ns < record.time_ns and record.resident_bytes:
+            if latest_ns < record.time_ns <= self._until_ns and record.resident_bytes:
                 latest_ns = record.time_ns
                 yield record
 
@@ -91,7 +102,8 @@ class Sampled:
         table = self._process.table_if_there(COUNTS, SampledCountRecord)
         for record in islice(table.plain(), RECORDS_AT_MOST) if table else ():
             sample = self._samples.get(record.sample) if record.sample and self._samples else None
-            yield record, sample if sample and sample.time_ns else None
+            if not sample or sample.last_ns <= self._until_ns:
+                yield record, sample if sample and sample.time_ns else None
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of the stack `stack`, from the innermost outward; none if it is not there."""

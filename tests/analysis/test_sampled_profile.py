@@ -10,6 +10,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.profile.profiled import profiled
 from interpose.analysis.profile.rows import with_code
+from interpose.experiments.format.children import EXEC
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
 from interpose.reports.formats.units import margin_of_samples
@@ -432,3 +433,24 @@ def test_the_margin_is_known_where_all_samples_are_of_one_function(tmp_path):
 
     assert code.cpu_ns == 300 * MS
     assert 0 < code.margin_ns < 60 * MS
+
+
+def became_after(directory, noted_ns):
+    """A process that used 10 of 20 ms, and was then sampled as the next program. It noted the exec, or not (0)."""
+    build = Build(directory, call_ns=0, inside_ns=0)
+    build.thread(main=1, seen_ns=START_NS + 20 * MS)
+    build.thread_sample(START_NS + 5 * MS, cpu_ns=2 * MS)
+    build.thread_sample(START_NS + 20 * MS, cpu_ns=10 * MS)
+    build.thread_sample(START_NS + 50 * MS, cpu_ns=40 * MS)
+    if noted_ns:
+        build.child(how=EXEC, start_ns=noted_ns)
+    return analysis_of(build)
+
+
+@pytest.mark.parametrize(("noted_ns", "cpu_ns"), [(START_NS + 20 * MS, 10 * MS), (0, 20 * MS)])
+def test_what_the_next_program_used_is_not_the_programs_that_became_it(noted_ns, cpu_ns, tmp_path):
+    analysis = became_after(tmp_path / "t.1.er", noted_ns)
+
+    found = [row.sums for row in profile(analysis, "intrinsic").rows]
+    assert sum(each.self_wall_ns for each in found) == 20 * MS
+    assert sum(each.self_cpu_ns for each in found) == cpu_ns

@@ -15,6 +15,9 @@ import pytest
 from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
 from tracing import environment, events_of, has_own_library
 
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
+
 NATIVE = {"INTERPOSE": "calls,native"}
 pytestmark = [
     pytest.mark.any_python,
@@ -878,3 +881,40 @@ def test_threads_that_load_libraries_do_not_wait_for_each_other(interpose, compi
     done = interpose("run", "--native-stack", stack, "./program")
 
     assert (done.returncode, done.stdout) == (0, "")
+
+
+EXECUTES_ITSELF = """
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    clock_t end = clock() + 100000;
+    usleep(3000);
+    if (count == 1)
+        execl(words[0], words[0], "again", (char *)0);
+    while (clock() < end)
+        continue;
+    return count != 2;
+}
+"""
+WAITS_FOR_EACH = """
+import json, os, sys
+for turn in range(8):
+    started = os.posix_spawn(sys.argv[1], [sys.argv[1]], os.environ)
+    _, status, used = os.wait4(started, 0)
+    print(json.dumps([started, status, round((used.ru_utime + used.ru_stime) * 1e9)]))
+"""
+
+
+def test_a_program_that_executes_itself_has_no_more_cpu_time_than_the_kernel_counted(traced, compiler, tmp_path):
+    done = traced(WAITS_FOR_EACH, built(tmp_path, EXECUTES_ITSELF), **NATIVE)
+
+    found = profile(Analysis(done.experiment), "process").rows
+    used_ns = Counter()
+    for row in found:
+        used_ns[int(row.labels["process"].split()[0])] += row.sums.self_cpu_ns
+        assert row.sums.self_cpu_ns <= row.sums.self_wall_ns
+    assert done.stderr == ""
+    for started, status, counted_ns in map(json.loads, done.stdout.splitlines()):
+        assert status == 0
+        assert 99_000_000 < used_ns[started] <= counted_ns

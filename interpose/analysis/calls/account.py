@@ -183,9 +183,11 @@ def _shares(
 
 
 def lived_of(thread: Thread, until_ns: int, known_cpu_ns: int, before: Before) -> Lived:
-    """From where on the calls of a thread are there, and until when it is known."""
+    """From where on the calls of a thread are there, and until when it is known. A reading from outside may be later:
+    the thread cannot have used more CPU time than it lived."""
     record = thread.record
     start = Reading(record.start_ns + before.wall_ns, record.start_cpu_ns + before.cpu_ns)
+    known_cpu_ns = min(known_cpu_ns, record.start_cpu_ns + max(until_ns - record.start_ns, 0))
     return Lived(start, Reading(record.end_ns or until_ns, max(record.end_cpu_ns, known_cpu_ns)))
 
 
