@@ -80,11 +80,12 @@ class Shop:
         self.ask = self.build.stack(self.build.site("/home/u/shop/orders.py", 12, "ask"))
         self.again = self.build.stack(self.build.site("/home/u/shop/orders.py", 15, "ask"))
 
-    def made(self, events, end_ns=10_000, cpu_ns=1000):
+    def made(self, events, end_ns=10_000, cpu_ns=1000, **more):
         for number, each in enumerate(events):
             each.setdefault("call", number + 1000)
         self.build.events(events)
-        self.build.thread(end_ns=START_NS + end_ns, end_cpu_ns=cpu_ns, tid=9, main=1, recorded=len(events))
+        of_thread = {"tid": 9, "main": 1, "recorded": len(events), **more}
+        self.build.thread(end_ns=START_NS + end_ns, end_cpu_ns=cpu_ns, **of_thread)
         self.build.ended(end_ns, cpu_ns)
         return transactions(Analysis(Experiment(str(self.build.write()))))
 
@@ -275,6 +276,19 @@ def test_requests_that_overlap_have_each_their_own_calls(shop):
     assert made.overlapped
     assert on_thread(made) == {"GET /a": (60, 840), "GET /b": (110, 1090), ".OTHER": (9830, 0)}
     assert made.thread_ns == 10_000
+
+
+def test_where_calls_were_lost_nothing_is_said_to_have_been_suspended(shop):
+    pay = shop.build.string("pay")
+    made = shop.made(
+        [
+            event(1100, 300, 5, intrinsic=shop.query, call=2, parent=1, inner_wall_ns=0),
+            event(1000, 900, 50, intrinsic=shop.serve, call=1, detail=pay, inner_wall_ns=700),
+        ],
+        dropped=1,
+    )
+
+    assert split(made, "pay") == {"db": 300, "logic": 600}
 
 
 def test_a_request_that_is_served_in_a_task_of_its_own_has_what_that_does_and_not_the_waiting_for_it(shop):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TypeGuard
 
 from interpose.analysis.expressions.patterns import Pattern, PatternError
 from interpose.analysis.expressions.tokens import (
@@ -146,9 +147,9 @@ class Checker:
             return
         if NUMBER in (left, right) and {left, right} & {TIME, SIZE}:
             bare, needed = (part.left, right) if left == NUMBER else (part.right, left)
-            number = f"{bare.value:g}" if isinstance(bare, Literal) else "5"
-            example = f"{number}{'ms' if needed == TIME else 'B'}"
-            raise self._error(f"{needed} is compared with a number that has no unit; write {example}", bare)
+            unit = "ms" if needed == TIME else "B"
+            remedy = f"write {bare.value}{unit}" if _is_plain(bare) else f"write its unit, as in 5{unit}"
+            raise self._error(f"{needed} is compared with a number that has no unit; {remedy}", bare)
         raise self._error(f"{left} is compared with {right}", part)
 
     def _of_arithmetic(self, part: Binary, left: Type, right: Type) -> Type:
@@ -206,6 +207,11 @@ def items(part: Part) -> tuple[Part, ...]:
 
 def _is_nought(part: Part) -> bool:
     return isinstance(part, Literal) and part.value == 0 and not part.unit
+
+
+def _is_plain(part: Part) -> TypeGuard[Literal]:
+    """Whether it is a number as one would write it, and not a sum or one of very many digits."""
+    return isinstance(part, Literal) and str(part.value).replace(".", "").isdecimal()
 
 
 def _shown(part: Part, found: Type) -> str:

@@ -332,6 +332,8 @@ class _Splitter:
             for number, each in kept.items()
         }
         self._recorded = kept
+        # Lost calls inside a transaction look as if it had been suspended.
+        self._has_lost = bool(process.overwritten or process.lost_calls or any(each.dropped for each in kept.values()))
         self._given_ns: Counter[int] = Counter()  # by thread, to transactions and what is between them
         self._is_before = {number for number, each in before.items() if each != Before()}
 
@@ -406,7 +408,7 @@ class _Splitter:
         within = list(self._within(record, without_spans, with_reads=True))
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
-        ran_ns = self._ran_ns(within) if record.is_call else None
+        ran_ns = self._ran_ns(within) if record.is_call and not self._has_lost else None
         split.pop(LOGIC, None)
         _add_thread_time(row, sums, of_thread_ns, sum(share.wall_ns for share in split.values()))
         if self._process.log.one_in and record.is_call and not without_spans:
