@@ -367,7 +367,7 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     started = {thread.number: thread.record.start_cpu_ns for thread in process.threads}
     walked = walk(sampled, started, containers, numbers_of(process, ONLY_WAITING))
     known = delays_of(account)
-    delays = {number: known.get(number, 0) for number in account.threads}
+    delays = {number: max(known.get(number, 0), walked.delays_ns.get(number, 0)) for number in account.threads}
     waits = unseen_by_thread(account, delays)
     spent = {
         (number, OUTSIDE_CALLS): Spent(share.program_wall_ns, share.program_cpu_ns, waits[number].processor_ns)
