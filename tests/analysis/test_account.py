@@ -66,6 +66,7 @@ print(time.thread_time_ns() - begun)
 """
 
 
+@pytest.mark.long
 def test_what_a_program_computes_beside_a_transaction_is_code_however_many_calls_that_makes(traced):
     done = traced(CALLS_IN_A_TRANSACTION)
     computed_ns = int(done.stdout)

@@ -149,6 +149,7 @@ def test_objects_shown_otherwise_leave_the_total_as_it_is(made, mode, objects):
         assert sum(row.exclusive[0] for row in rows[1:]) == rows[0].inclusive[0]
 
 
+@pytest.mark.long
 @on_disk
 @given(calls(), st.integers(0, len(INTRINSICS) - 1))
 def test_of_chosen_calls_alone_no_second_of_a_function_counts_twice(made, wanted):

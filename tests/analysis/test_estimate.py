@@ -129,6 +129,7 @@ def figures(chosen):
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seen", "kept"), [(400, 40), (100, 50), (60, 12)])
 def test_margins_of_counts_and_times_hold_in_nineteen_of_twenty_samples(seen, kept):
     chance = random.Random(seen * kept)

@@ -420,6 +420,7 @@ events = st.lists(
 )
 
 
+@pytest.mark.long
 @given(condition=conditions, made=events)
 def test_an_expression_keeps_what_the_plain_reference_keeps(tmp_path_factory, condition, made):
     build = Build(tmp_path_factory.mktemp("plain") / "t.1.er")

@@ -77,6 +77,7 @@ def test_findings_are_of_the_whole_experiment(shop, place, capsys):
     assert "whole experiment" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_credit_check_of_the_orders_is_found(tmp_path, own_environment):
     directory = "/dev/shm" if os.path.isdir("/dev/shm") else str(tmp_path)  # where commits take no time
     subprocess.run(

@@ -41,6 +41,7 @@ def begun(rows):
     return [(row.event.start_ns - START_NS, row.event.call) for row in rows]
 
 
+@pytest.mark.long
 @given(blocks=blocks, number=st.integers(1, 8), since=st.integers(0, 60))
 def test_events_come_in_the_order_of_their_beginnings(tmp_path_factory, blocks, number, since):
     experiment = recorded(tmp_path_factory.mktemp("trace"), blocks)

@@ -472,6 +472,7 @@ def in_threads(traced, interpose):
     return [(row, slept[name], used.get(name, 0)) for row in rows if (name := row["transaction"]) in slept]
 
 
+@pytest.mark.long
 def test_what_a_transaction_awaits_of_other_threads_is_not_its_logic(in_threads):
     assert len(in_threads) == 5
     for row, slept_s, _ in in_threads:
@@ -481,6 +482,7 @@ def test_what_a_transaction_awaits_of_other_threads_is_not_its_logic(in_threads)
         assert split_ns == row["thread_ns"] + row["overlap_ns"]
 
 
+@pytest.mark.long
 def test_what_tasks_compute_is_their_logic_also_if_others_run_meanwhile(in_threads):
     for row, _, used_s in in_threads:
         assert row["logic_cpu_ns"] / 1e9 == pytest.approx(used_s, rel=0.1, abs=0.02)
@@ -572,6 +574,7 @@ def sequences(draw):
     return made, now_ns + draw(st.integers(0, 500))
 
 
+@pytest.mark.long
 @given(sequences())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_all_time_is_in_one_transaction_and_adds_up_with_the_other_reports(tmp_path_factory, drawn):

@@ -84,6 +84,7 @@ def test_a_figure_that_changes_and_goes_back_is_found_at_its_runs(periods):
     assert all(0 < step.chance < 0.02 for step in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", ["normal", "uniform"])
 def test_a_period_of_noisy_figures_between_two_others_is_nearly_always_found(spread):
     found = [places(change_points(figures([(8, 1), (5, 1.2), (8, 1)], spread, seed))) for seed in range(30)]
@@ -92,6 +93,7 @@ def test_a_period_of_noisy_figures_between_two_others_is_nearly_always_found(spr
     assert sum(are_near) >= 27
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", ["normal", "uniform", "skewed", "outliers"])
 def test_where_nothing_changed_hardly_ever_a_change_is_found(spread):
     alarms = sum(bool(change_points(figures([(12, 1)], spread, seed))) for seed in range(150))

@@ -179,6 +179,7 @@ def test_native_calls_are_recorded_until_one_detaches(running):
     assert [thread.record.recorded for thread in Experiment(path).founder.threads] == recorded
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", [BUSY, SLEEPING, EIGHT_THREADS, AWAITING, COMPUTING])
 def test_after_detaching_it_goes_on_and_nothing_is_recorded_any_more(source, running):
     program = running(source)
@@ -269,6 +270,7 @@ def test_settings_of_one_time_do_not_hold_the_next(running):
     until_recorded(path, "sqlite3.Connection.execute")
 
 
+@pytest.mark.long
 def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(running):
     program = running(EIGHT_THREADS)
 
@@ -278,6 +280,7 @@ def test_a_filter_holds_from_the_beginning_for_threads_that_call_meanwhile(runni
     assert recorded_names(path) == set()
 
 
+@pytest.mark.long
 def test_a_data_collector_is_told_from_the_beginning_of_what_threads_call_meanwhile(running, tmp_path):
     (tmp_path / "interpose.d").mkdir()
     (tmp_path / "interpose.d" / "interpose_program.py").write_text(

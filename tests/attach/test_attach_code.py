@@ -242,6 +242,7 @@ def test_where_compiled_code_is_of_another_sort_it_is_compiled_in_the_program(tm
     assert answers[1] == "{'left': 0}"
 
 
+@pytest.mark.long
 def test_attaching_again_takes_little_memory_at_any_time(tmp_path):
     peaks = reached(
         tmp_path,

@@ -453,6 +453,7 @@ def test_a_thread_of_another_interpreter_goes_on_and_the_first_is_waited_for(run
     assert program.end() == (7, "True\n", "")
 
 
+@pytest.mark.long
 @by_ptrace_only
 @pytest.mark.parametrize("times", [5, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.reach])])
 @pytest.mark.parametrize(
@@ -488,6 +489,7 @@ def share_memory(one: int, other: int) -> bool:
     return ctypes.CDLL(None).syscall(KCMP[platform.machine()], one, other, KCMP_VM, 0, 0) == 0
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_a_trap_that_is_awaited_stays_in_while_a_child_with_the_same_memory_begins(running, monkeypatch, tmp_path):
     """Without it, a function that returned just then went on at the program's first instruction."""
@@ -509,6 +511,7 @@ def test_a_trap_that_is_awaited_stays_in_while_a_child_with_the_same_memory_begi
     assert program.end() == (7, "True\n", "")
 
 
+@pytest.mark.long
 @by_ptrace_only
 def test_a_program_that_is_stopped_meanwhile_stays_so_until_somebody_continues_it(running):
     program = running("""

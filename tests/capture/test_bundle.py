@@ -122,6 +122,7 @@ def test_its_code_is_all_there(made):
 
 # --- what every start imports
 
+@pytest.mark.long
 def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_alone():
     made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
     names, _, _ = made.places["<start>"]
@@ -132,6 +133,7 @@ def test_an_installed_package_has_that_in_its_bundle_and_the_compiled_libraries_
     assert [each for each in others if made.places[each][0].endswith(".py")] == []
 
 
+@pytest.mark.long
 def test_what_nothing_of_a_start_names_is_left_out_and_so_are_annotations():
     made = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED)
     names, begin, end = made.places["<start>"]
@@ -142,6 +144,7 @@ def test_what_nothing_of_a_start_names_is_left_out_and_so_are_annotations():
     assert "str" not in code.co_names
 
 
+@pytest.mark.long
 def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
     at_start, _, _ = bundle.make_for_start([*map(str, interpose.__path__)], shims.PACKED).places["<start>"]
     names, _, _ = bundle.make_for_settings([*map(str, interpose.__path__)]).places["<start>"]
@@ -150,6 +153,7 @@ def test_what_knows_the_meaning_of_settings_is_in_a_bundle_of_its_own():
     assert {*names}.isdisjoint(at_start)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directory", [{}, {"INTERPOSE_DIR": "below"}, {"INTERPOSE_DIR": "/tmp/../there"}])
 @pytest.mark.parametrize("what", in_force.USUAL)
 def test_the_usual_settings_are_as_if_they_were_read(tmp_path, monkeypatch, what, directory):
@@ -260,10 +264,12 @@ def started(places: str) -> list[str]:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+@pytest.mark.long
 def test_what_every_start_imports_is_executed_in_one_go():
     assert started("made.places") == ["True []", "True True", "interpose.capture True"]
 
 
+@pytest.mark.long
 def test_where_that_fails_it_is_imported_from_its_files():
     first, *others = started("{**made.places, '<start>': (names, begin, end - 100)}")
 

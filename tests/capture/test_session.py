@@ -158,6 +158,7 @@ def test_rights_that_the_kernel_gave_a_program_are_other_rights(monkeypatch, sec
     assert trust.has_other_rights() is other
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["-m", "interpose", "--version"], ["-m", "pip", "--version"]])
 def test_what_serves_us_never_traces_itself_nor_what_it_starts(tmp_path, words):
     done = run(tmp_path, sys.executable, *words, INTERPOSE="1")

@@ -74,6 +74,7 @@ def events_of(experiment):
     return (event for block in events.blocks() for event in events.events(block))
 
 
+@pytest.mark.long
 def test_every_sample_is_of_whole_intervals_and_lies_within_the_one_around_it(traced):
     experiment = traced(THREE, INTERPOSE_INTERVAL="100us").experiment
     founder = experiment.founder
@@ -114,6 +115,7 @@ def test_what_is_awaited_is_sampled_by_its_steps(traced):
     assert all(thread.adds_up for thread in done.experiment.founder.threads)
 
 
+@pytest.mark.long
 def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
     done = traced(THREE, INTERPOSE_INTERVAL="100us")
     made = profile(Analysis(Experiment(done.path)), "intrinsic")

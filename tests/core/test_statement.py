@@ -186,6 +186,7 @@ def test_whatever_is_given_it_stays_within_its_room(data, room):
     assert len(normalise(data, room).encode("utf-8", "replace")) <= 3 * room
 
 
+@pytest.mark.long
 @given(st.text(max_size=100))
 def test_it_is_its_own_normal_form_for_statements_without_quotes(text):
     sql = "".join(c for c in text if c not in "'\"`[]$/-#\\")

@@ -39,6 +39,7 @@ def size_bytes(done, name):
     return os.stat(f"{done.path}/{name}").st_size
 
 
+@pytest.mark.long
 def test_texts_take_a_part_of_the_ring_and_the_rest_is_other(traced, interpose):
     done = traced(MANY, INTERPOSE_RING="1MiB")
 
@@ -53,6 +54,7 @@ def test_texts_take_a_part_of_the_ring_and_the_rest_is_other(traced, interpose):
     assert f"(other)  {founder.details_left_out:,} details: no room for their texts" in shown
 
 
+@pytest.mark.long
 def test_where_half_of_the_room_is_taken_texts_that_differ_in_numbers_are_one(traced):
     done = traced(OF_ONE_SHAPE, INTERPOSE_RING="1MiB", INTERPOSE_REDACT="secret-[0-9]+x")
 

@@ -163,6 +163,7 @@ def test_the_first_reader_archives_only_what_it_should(tmp_path, shop, more):
     assert not (experiment / "archives").exists()
 
 
+@pytest.mark.long
 def test_nothing_is_archived_of_a_program_that_runs(traced, tmp_path):
     done = traced("import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'interpose', 'report'])")
 
@@ -295,6 +296,7 @@ def test_an_index_that_is_none_is_noted(tmp_path, data):
     assert damages.count
 
 
+@pytest.mark.long
 def test_an_index_without_end_is_read_in_part(tmp_path):
     (tmp_path / "archives").mkdir()
     (tmp_path / "archives" / "index.jsonl").write_bytes(b"{}\n" * (ENTRIES_AT_MOST + 1))

@@ -115,6 +115,7 @@ def packed(rows):
     return b"".join(pack("EVENT", **row) for row in rows)
 
 
+@pytest.mark.long
 @given(events, keys, st.booleans())
 def test_both_give_the_same_records(rows, by, histograms):
     records = packed(rows)
@@ -137,6 +138,7 @@ def test_both_give_up_what_waits_and_what_is_too_much_at_the_same_event(rows, by
     assert same(both(event_layout(), by, [packed(rows)], histograms=True, **limits))
 
 
+@pytest.mark.long
 @given(events, st.dictionaries(few, roles), st.integers(0, 4), st.integers(1, 9), st.integers(0, 5))
 def test_both_put_calls_under_the_same_transactions(rows, tracked, waiting, most, details):
     by = ("thread", "intrinsic", "detail")
@@ -166,6 +168,7 @@ def one_after_the_other(draw):
     return rows, sorted(draw(st.lists(st.integers(0, len(rows)), max_size=3)))
 
 
+@pytest.mark.long
 @given(one_after_the_other(), st.booleans())
 def test_both_end_what_is_between_transactions_in_the_same_way(made, has_names):
     rows, cuts = made
@@ -234,6 +237,7 @@ def spans(rows):
     return {ns for row in rows for ns in range(row["start_ns"], row["start_ns"] + row["wall_ns"])}
 
 
+@pytest.mark.long
 @given(st.data())
 def test_the_inclusive_time_of_a_group_is_that_in_which_one_of_its_calls_was_open(data):
     rows, _ = data.draw(nested_calls([0, 1], 100, 0))
@@ -247,6 +251,7 @@ def test_the_inclusive_time_of_a_group_is_that_in_which_one_of_its_calls_was_ope
             assert wall_ns == len(spans([row for row in rows if row["intrinsic"] % 2 == group]))
 
 
+@pytest.mark.long
 @given(st.data())
 def test_calls_are_inside_of_records_like_the_calls_around_them(data):
     rows, _ = data.draw(nested_calls([0, 1], 100, 0))

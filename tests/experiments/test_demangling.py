@@ -92,6 +92,7 @@ def growing(times: int) -> str:
     return "_Z1f1AIiiE" + "".join(pairs)
 
 
+@pytest.mark.long
 def test_a_short_name_that_means_a_long_one_costs_little(library, translator):
     assert demangled(growing(3)).startswith("f(A<int, int>, A<A<int, int>, A<int, int> >, ")
     began = time.monotonic()

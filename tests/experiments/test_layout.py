@@ -41,6 +41,7 @@ def packed(layout, values):
     return bytes(record)
 
 
+@pytest.mark.long
 @given(described, gaps, st.data())
 def test_any_record_comes_back_in_any_order_of_its_fields(parts, tail, data):
     layout = layout_of(parts, tail)

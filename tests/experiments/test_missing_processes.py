@@ -32,6 +32,7 @@ def forked(traced):
     return done
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["check", "report", "processes", "transactions", "events"])
 def test_a_forked_process_whose_directory_is_gone_is_told_by_its_starter(forked, interpose, command):
     whole = interpose(command, forked.path)
@@ -96,6 +97,7 @@ while True:
 """
 
 
+@pytest.mark.long
 def test_a_program_that_forks_meanwhile_is_not_damaged(tmp_path, interpose):
     program = write_program(tmp_path, FORKS_ON)
     words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -107,6 +109,7 @@ def test_a_program_that_forks_meanwhile_is_not_damaged(tmp_path, interpose):
     assert [(each.returncode, each.stderr) for each in found] == [(0, "")] * len(found), found[0].stdout
 
 
+@pytest.mark.long
 def test_what_an_archive_had_lost_is_told_of_its_copy_too(forked, interpose):
     archive = forked.directory / "t.er.tar.zst"
     assert interpose("archive", "-o", str(archive), forked.path).returncode == 0

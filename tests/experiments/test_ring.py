@@ -67,6 +67,7 @@ def check_end_of(writes):
         assert after.start_ns >= before.start_ns + before.wall_ns
 
 
+@pytest.mark.long
 def test_the_newest_events_of_every_thread_are_there_whole_and_the_file_stays_small(traced):
     done = traced(
         f"""{BUSY}

@@ -253,6 +253,7 @@ def test_waiting_for_work_does_not_fire_a_trigger(traced):
     assert control_of(done.experiment).triggers == 0
 
 
+@pytest.mark.long
 def test_run_keeps_a_copy_for_each_trigger_up_to_so_many(tmp_path, interpose):
     act = "import time\nfor _ in range(5): time.sleep(0.3)"
 

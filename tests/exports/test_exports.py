@@ -104,6 +104,7 @@ def test_folded_stacks_add_up_to_the_time_of_the_report(recorded, tmp_path, to, 
     assert any(";load;sqlite3.Connection.execute " in line for line in lines)
 
 
+@pytest.mark.long
 def test_each_profile_of_speedscope_adds_up_and_names_its_frames(recorded, tmp_path):
     made = json.loads(exported(recorded, "speedscope", tmp_path).read_text())
 
@@ -231,6 +232,7 @@ def test_fields_are_encoded_as_its_documentation_has_them():
     assert double(1, 1.0) == bytes.fromhex("09000000000000f03f")
 
 
+@pytest.mark.long
 def test_what_is_compressed_is_the_same_each_time(recorded, tmp_path):
     one, other = (exported(recorded, "pprof", tmp_path).read_bytes() for _ in range(2))
 

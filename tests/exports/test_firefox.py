@@ -157,6 +157,7 @@ def test_columns_of_a_table_are_of_one_length_and_point_to_what_is_there(recorde
         assert thread["samples"]["time"] == sorted(thread["samples"]["time"])
 
 
+@pytest.mark.long
 def test_each_thread_adds_up_to_the_report(recorded, tmp_path):  # noqa: F811
     found = made(recorded, tmp_path)
     rows = profile(Analysis(Experiment(recorded)), "intrinsic").rows

@@ -176,6 +176,7 @@ def test_no_more_calls_are_held_than_there_is_room_for_and_the_rest_is_told(tmp_
     assert not list(live.requests(Experiment(path)))
 
 
+@pytest.mark.long
 def test_what_a_ring_has_replaced_is_told(traced):
     done = traced(
         "import os\nfor number in range(40_000):\n    os.stat('/')\n", INTERPOSE_RING="1MiB", INTERPOSE_INTERVAL="off"

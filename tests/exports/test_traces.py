@@ -58,6 +58,7 @@ def strangers(spans):
     return [each for each in spans if traces.get(each.get("parentSpanId"), each["traceId"]) != each["traceId"]]
 
 
+@pytest.mark.long
 def test_every_span_is_in_the_trace_of_its_parent(traced, tmp_path):
     done = traced(THREADS)
     spans = spans_of(done, tmp_path)

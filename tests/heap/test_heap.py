@@ -186,6 +186,7 @@ def test_a_thread_frees_what_another_allocated(traced):
     assert found.end_bytes < 20 * KIB
 
 
+@pytest.mark.long
 def test_many_threads_at_once_are_counted(traced):
     done = traced(
         """
@@ -355,6 +356,7 @@ def test_stacks_that_have_nothing_left_give_way(traced, capsys, monkeypatch):
     assert "all recorded)" not in told and "not all recorded by line; " in told and " in more places than fit" in told
 
 
+@pytest.mark.long
 def test_what_is_in_use_and_has_no_room_is_a_row_of_its_own(traced, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     done = traced(LIBRARY + "room_for(8000)\nkept.append([walk(8, number) for number in range(50)])\nlate()\n", **ALL)

@@ -142,6 +142,7 @@ print(json.dumps({"left": left, "during": during, "after": pointers.pointing_at_
     assert (said["left"], said["after"]) == (0, [])
 
 
+@pytest.mark.long
 def test_a_second_recording_is_undone_like_the_first(recorded):
     said, _ = run(
         recorded,

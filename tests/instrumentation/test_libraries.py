@@ -279,6 +279,7 @@ def test_nor_one_of_another_user(place):
     assert libraries(done) == {"group:orders": f"{path} belongs to another user"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_nothing_is_run_that_a_project_file_of_another_user_names(place):
     place.write(place.home / "mine.py", LIBRARY.format(name="mine"))

@@ -153,6 +153,7 @@ def test_no_two_intrinsics_have_the_same_name():
     assert len({intrinsic.name for intrinsic in INTRINSICS}) == len(INTRINSICS)
 
 
+@pytest.mark.long
 def test_every_intrinsic_that_this_python_has_is_installed(traced):
     modules = sorted({intrinsic.module for intrinsic in HERE})
     done = traced(f"import {', '.join(modules)}", INTERPOSE_FILES="buffered", INTERPOSE_KINDS="all,import")

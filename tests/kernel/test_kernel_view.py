@@ -71,6 +71,7 @@ UNEQUAL = {
 }
 
 
+@pytest.mark.long
 @needs_strace
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_calls_are_as_many_as_strace_counts(tmp_path, name):
@@ -300,6 +301,7 @@ def test_a_child_that_reads_what_its_parent_writes_waits_for_no_child(tmp_path):
     assert "syscall.read" not in found.get("child processes", ())
 
 
+@pytest.mark.long
 def test_a_long_chain_of_processes_is_recorded_to_its_end(tmp_path):
     (tmp_path / "chain").write_text('[ $1 = 0 ] || sh ./chain $(($1 - 1))\nexit $1\n')
 
@@ -585,6 +587,7 @@ def test_all_that_could_not_be_recorded_is_told_once_for_each_reason(tmp_path):
     assert sum(int(others.split()[1]) + 1 if others else 1 for others, _ in told) == 10
 
 
+@pytest.mark.long
 def test_processes_and_kinds_that_are_forbidden_are_not_recorded(tmp_path, started):
     program = subprocess.Popen(["sleep", "30"])
     started.append(program)
@@ -647,6 +650,7 @@ def watched_with_losses(tmp_path, started, program):
     return Experiment(str(tmp_path / "ktest.1.er"))
 
 
+@pytest.mark.long
 def test_lost_notes_are_told_and_no_time_is_made_up(tmp_path, started):
     program = subprocess.Popen(
         [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
@@ -689,6 +693,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.long
 def test_threads_that_end_while_notes_are_lost_have_an_end_and_are_not_counted_again_and_again(tmp_path, started):
     program = subprocess.Popen(
         [sys.executable, "-c", MANY_LOSING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
@@ -790,6 +795,7 @@ int main(void)
 """
 
 
+@pytest.mark.long
 def test_threads_that_end_leave_their_blocks_to_others_even_full_ones(tmp_path):
     experiment = watched(tmp_path, compiled(tmp_path, MANY_THREADS))
 
@@ -849,6 +855,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.long
 def test_what_happened_to_a_descriptor_while_notes_were_lost_is_not_taken_for_nothing(tmp_path, started):
     (tmp_path / "one").write_text("1")
     program = subprocess.Popen(
@@ -951,6 +958,7 @@ def kernel_with_policy(directory: Path, policy: str, *words: str | Path) -> subp
     return subprocess.run(command, cwd=directory, env=environment(), capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_a_forbidden_program_is_not_recorded_even_if_it_soon_becomes_another(tmp_path):
     program = compiled(tmp_path, SHORTLY)
     (tmp_path / "script").write_text(f"#!/bin/sh\nexec {program}\n")
@@ -983,6 +991,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.long
 def test_what_is_no_process_that_runs_is_told_and_leaves_nothing(interpose, tmp_path, started):
     program = subprocess.Popen(
         [sys.executable, "-c", SLEEPING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
@@ -1041,6 +1050,7 @@ def test_a_disk_that_becomes_full_does_not_change_how_the_program_ends(interpose
         subprocess.run(["umount", place], check=True)
 
 
+@pytest.mark.long
 def test_more_processes_than_files_may_be_open_are_recorded(tmp_path):
     script = "for each in $(seq 100); do sleep 2 & done; wait; ulimit -n"
     limited = ["sh", "-c", 'ulimit -S -n 100; exec "$@"', "sh", *KERNEL, "sh", "-c", script]

@@ -50,6 +50,7 @@ def test_the_meanings_of_fields_are_in_the_log_of_the_founder_only(experiment):
     assert ' title="' not in (children_of(experiment)[0] / "log.xml").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -78,6 +79,7 @@ def test_commands_read_all_and_each_alone(experiment, interpose_here, words):
         assert done.stdout
 
 
+@pytest.mark.long
 def test_copies_and_packed_ones_say_the_same(experiment, interpose_here, tmp_path):
     place, packed, repaired = (str(tmp_path / f"{name}.er") for name in ("copy", "packed", "repaired"))
     packed += ".tar.zst"

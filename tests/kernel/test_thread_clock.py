@@ -155,6 +155,7 @@ def rival():
         process.kill()
 
 
+@pytest.mark.long
 def test_threads_wait_for_a_processor_as_long_as_the_kernel_counted(tmp_path, rival):
     process, delays_ns = watched_child(tmp_path, sys.executable, "-c", RIVALS)
 
@@ -176,6 +177,7 @@ with open("/proc/self/schedstat") as file:
 """
 
 
+@pytest.mark.long
 def test_a_processor_that_was_taken_away_between_calls_was_waited_for_there(tmp_path, rival):
     process, delay_ns = watched_child(tmp_path, sys.executable, "-c", RIVALLED)
 

@@ -46,6 +46,7 @@ def test_statements_of_sqlite_are_told_without_their_values(interpose, work, sql
     assert secrets_in(work) == []
 
 
+@pytest.mark.long
 def test_what_the_disk_took_of_a_statement_is_within_it(interpose, work, sqlite):
     interpose("run", sqlite, "data.db", "create table t(x); insert into t values (1)")
 

@@ -71,6 +71,7 @@ def test_calls_of_the_others_have_their_details(client, interpose, work):
     assert (details["libc.read"], details["libc.connect"]) == ("/dev/zero", f"127.0.0.1:{port}")
 
 
+@pytest.mark.long
 def test_the_process_runs_and_is_controlled_by_its_number(interpose, work):
     words = [sys.executable, "-c", WAITS]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

@@ -73,6 +73,7 @@ def counted_by_ltrace(words, log, names):
     return Counter({row[-1]: int(row[-2]) for row in rows if row and row[-1] in names})
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("ltrace"), reason="no ltrace")
 @pytest.mark.parametrize(
     ("words", "least"),
@@ -228,6 +229,7 @@ def test_ranks_below_a_launcher_that_is_recorded_have_their_numbers(interpose, w
     assert {"", "M_r0", "M_r1"} <= {each.lineage for each in experiment_in(work).processes}
 
 
+@pytest.mark.long
 def test_the_filter_and_the_pause_are_those_of_the_whole_experiment(interpose, work):
     line = "cat text > /dev/null; true"
     interpose("run", "--filter", "event=libc.read", "sh", "-c", line)

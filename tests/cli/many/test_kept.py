@@ -64,6 +64,7 @@ def test_only_new_and_changed_experiments_are_read(experiments, place, interpose
     assert sum(row["self_wall_ns"] for row in rows) == 50_000 * (len(experiments) + 1)
 
 
+@pytest.mark.long
 def test_what_processes_beside_have_read_is_kept_too(experiments, interpose, read):
     _, first = interpose(*ASKED[:-1], "2")
 
