@@ -59,13 +59,12 @@ static void reach(int number)
         ;
 }
 
-/* Unless another thread has learned it meanwhile, and perhaps more. */
-static void put_first(struct descriptor *place, const struct descriptor *known)
+/* Unless another thread has changed it meanwhile, and perhaps knows more. */
+static void put_first(struct descriptor *place, const struct descriptor *before, const struct descriptor *known)
 {
-    struct descriptor now = descriptor_now(place);
-    descriptor_word before = *(const descriptor_word *)&now;
-    if (!now.known)
-        __atomic_compare_exchange_n((descriptor_word *)place, &before, *(const descriptor_word *)known, false,
+    descriptor_word word = *(const descriptor_word *)before;
+    if (!before->known)
+        __atomic_compare_exchange_n((descriptor_word *)place, &word, *(const descriptor_word *)known, false,
                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
@@ -77,17 +76,24 @@ uint32_t intern_literal(const char *text)
 }
 
 /* A process may have very many descriptors. Their numbers are mostly small, with small gaps. */
-enum { NUMBERS_AT_MOST = 1024, GAP = 256, PORTS_AT_MOST = 64 };
+enum { NUMBERS_AT_MOST = 1024, GAP = 256, ADDRESSES_AT_MOST = 64 };
 
-/* Of this process's listeners, asked for when a connected socket is first used after the beginning or a pause; 0 beyond the last. */
-static uint16_t ports[PORTS_AT_MOST];
-static bool ports_asked;
+/* Of this process's listeners, each once, as the kernel said in that period; 0 beyond the last. A period ends with a pause. */
+static uint64_t addresses[ADDRESSES_AT_MOST];
+static unsigned period = 1, asked_in;
 
-static uint16_t port_of(const struct sockaddr_storage *address)
+/* What a listener and the sockets that it accepts have in common, and a client's has not: the port, or in Unix's family the name; 0 if
+   there is none. */
+static uint64_t key_of(const struct sockaddr_storage *address, socklen_t bytes)
 {
+    const char *name = ((const struct sockaddr_un *)(const void *)address)->sun_path;
+    uint64_t family = (uint64_t)address->ss_family << 16;
     if (address->ss_family == AF_INET)
-        return ntohs(((const struct sockaddr_in *)(const void *)address)->sin_port);
-    return address->ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)(const void *)address)->sin6_port) : 0;
+        return family | ((const struct sockaddr_in *)(const void *)address)->sin_port;
+    if (address->ss_family == AF_INET6)
+        return family | ((const struct sockaddr_in6 *)(const void *)address)->sin6_port;
+    bool has_name = address->ss_family == AF_UNIX && bytes > offsetof(struct sockaddr_un, sun_path);
+    return has_name ? hash_bytes(name, bytes - offsetof(struct sockaddr_un, sun_path)) : 0;
 }
 
 static bool option_of(int number, int option, int *value)
@@ -96,72 +102,64 @@ static bool option_of(int number, int option, int *value)
     return getsockopt(number, SOL_SOCKET, option, value, &size) == 0;
 }
 
-/* Of a listener; 0 of anything else. */
-static uint16_t port_listened_at(int number)
-{
-    struct sockaddr_storage address;
-    socklen_t bytes = sizeof address;
-    int listens = 0;
-    bool is_listener = option_of(number, SO_ACCEPTCONN, &listens) && listens;
-    return is_listener && getsockname(number, (struct sockaddr *)&address, &bytes) == 0 ? port_of(&address) : 0;
-}
-
-static void put_port(unsigned place, uint16_t port)
-{
-    __atomic_store_n(&ports[place], port, __ATOMIC_RELAXED);
-}
-
-static void ask_for_ports(void)
-{
-    unsigned found = 0;
-    for (int each = 0, missing = 0; each < NUMBERS_AT_MOST && missing < GAP && found < PORTS_AT_MOST; each++) {
-        uint16_t port = port_listened_at(each);
-        missing = port || fcntl(each, F_GETFD) >= 0 ? 0 : missing + 1;
-        if (port)
-            put_port(found++, port);
-    }
-    __atomic_store_n(&ports_asked, true, __ATOMIC_RELEASE);
-}
-
-static void forget_ports(void)
-{
-    __atomic_store_n(&ports_asked, false, __ATOMIC_RELAXED);
-    for (unsigned place = 0; place < PORTS_AT_MOST; place++)
-        put_port(place, 0);
-}
-
-static bool listens_at(uint16_t port)
+static bool holds(const uint64_t *keys, uint64_t key)
 {
     bool found = false;
-    if (!__atomic_load_n(&ports_asked, __ATOMIC_ACQUIRE))
-        ask_for_ports();
-    for (unsigned place = 0; port && !found && place < PORTS_AT_MOST; place++)
-        found = __atomic_load_n(&ports[place], __ATOMIC_RELAXED) == port;
+    for (unsigned place = 0; !found && place < ADDRESSES_AT_MOST; place++)
+        found = __atomic_load_n(&keys[place], __ATOMIC_RELAXED) == key;
     return found;
 }
 
-/* Has this process accepted a connected socket, perhaps unseen? Such a socket has its listener's address; a client's has a port of its
-   own, and in Unix's family no address. */
-static bool is_accepted(int number)
+static void find_listeners(uint64_t *keys)
+{
+    struct sockaddr_storage address;
+    unsigned found = 0;
+    for (int each = 0, missing = 0; each < NUMBERS_AT_MOST && missing < GAP && found < ADDRESSES_AT_MOST; each++) {
+        socklen_t bytes = sizeof address;
+        int listens = 0;
+        bool is_socket = option_of(each, SO_ACCEPTCONN, &listens);
+        missing = !is_socket && errno == EBADF ? missing + 1 : 0;
+        if (listens && getsockname(each, (struct sockaddr *)&address, &bytes) == 0 && !holds(keys, key_of(&address, bytes)))
+            keys[found++] = key_of(&address, bytes);
+    }
+}
+
+/* Not if a pause has ended meanwhile: listeners may have been made during it. */
+static __attribute__((noinline)) void ask_for_listeners(unsigned now)
+{
+    uint64_t keys[ADDRESSES_AT_MOST] = {0};
+    find_listeners(keys);
+    if (__atomic_load_n(&period, __ATOMIC_RELAXED) != now)
+        return;
+    for (unsigned place = 0; place < ADDRESSES_AT_MOST; place++)
+        __atomic_store_n(&addresses[place], keys[place], __ATOMIC_RELAXED);
+    __atomic_store_n(&asked_in, now, __ATOMIC_RELEASE);
+}
+
+static bool listens_at(uint64_t key)
+{
+    unsigned now = __atomic_load_n(&period, __ATOMIC_RELAXED);
+    if (key && __atomic_load_n(&asked_in, __ATOMIC_ACQUIRE) != now)
+        ask_for_listeners(now);
+    return key && holds(addresses, key);
+}
+
+/* Its own address names a socket whose peer has none, and tells whether this process has accepted it, perhaps unseen. */
+static __attribute__((noinline)) void learn_own_address(struct descriptor *known, int number, bool may_be_accepted)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
     int sort = 0;
-    if (!option_of(number, SO_TYPE, &sort) || sort == SOCK_DGRAM || getsockname(number, (struct sockaddr *)&address, &bytes))
-        return false;
-    if (address.ss_family == AF_UNIX)
-        return bytes > offsetof(struct sockaddr_un, sun_path);
-    return listens_at(port_of(&address));
-}
-
-static void learn_peer(struct descriptor *known, int number)
-{
-    struct sockaddr_storage address;
-    socklen_t bytes = sizeof address;
-    if (getpeername(number, (struct sockaddr *)&address, &bytes))
+    if (getsockname(number, (struct sockaddr *)&address, &bytes))
         return;
-    known->name = intern_address(&address, bytes);
-    if (is_accepted(number)) {
+    bool is_named_by_it = !known->name && (known->name = intern_address(&address, bytes));
+    may_be_accepted = may_be_accepted && listens_at(key_of(&address, bytes));
+    if (!(is_named_by_it || may_be_accepted) || !option_of(number, SO_TYPE, &sort))
+        return;
+    if (sort == SOCK_DGRAM) {
+        if (is_named_by_it)
+            known->role = ROLE_LISTENER; /* it has an address, and no peer */
+    } else if (may_be_accepted) {
         known->role = ROLE_CONNECTION;
         __atomic_store_n(&service, SERVICE_USED, __ATOMIC_RELAXED);
     }
@@ -171,17 +169,16 @@ static void learn_socket(struct descriptor *known, int number)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
-    int listens = 0, sort = 0;
+    int listens = 0;
     known->kind = KIND_net;
     __atomic_store_n(&networks_known, true, __ATOMIC_RELAXED);
     if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
-    learn_peer(known, number);
-    if (!known->name && getsockname(number, (struct sockaddr *)&address, &bytes) == 0) {
+    bool has_peer = getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
+    if (has_peer)
         known->name = intern_address(&address, bytes);
-        if (known->name && option_of(number, SO_TYPE, &sort) && sort == SOCK_DGRAM)
-            known->role = ROLE_LISTENER; /* it has an address, and no peer */
-    }
+    if (!known->name || known->role == ROLE_NONE)
+        learn_own_address(known, number, has_peer && known->role == ROLE_NONE);
     if (!known->name)
         known->name = intern_literal("<socket>");
 }
@@ -221,11 +218,12 @@ static uint32_t intern_link(int number)
     return detail;
 }
 
+/* Its role may be known already. */
 static void learn(struct descriptor *known, int number)
 {
     static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};
     struct stat status;
-    *known = (struct descriptor){.known = 1, .kind = KIND_file};
+    *known = (struct descriptor){.known = 1, .kind = KIND_file, .role = known->role};
     bool there = fstat(number, &status) == 0;
     if (there && S_ISSOCK(status.st_mode)) {
         learn_socket(known, number);
@@ -246,9 +244,9 @@ void first_use(struct descriptor *known, int number)
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
     int saved = errno;
-    struct descriptor learned;
+    struct descriptor before = descriptor_now(known), learned = before;
     learn(&learned, number);
-    put_first(known, &learned);
+    put_first(known, &before, &learned);
     errno = saved;
     reach(number);
     own_end(thread, begin);
@@ -281,7 +279,7 @@ void forget_descriptors(void)
     int end = __atomic_exchange_n(&descriptors_end, 0, __ATOMIC_RELAXED);
     for (int number = 0; number < end; number++)
         descriptor_forget(number);
-    forget_ports();
+    __atomic_add_fetch(&period, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&watched_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&networks_known, false, __ATOMIC_RELAXED);
     serve_nobody();
@@ -295,7 +293,7 @@ void descriptor_forget(int number)
 
 static void note_inherited(int number)
 {
-    struct descriptor known;
+    struct descriptor known = {0};
     learn(&known, number);
     if (known.kind != KIND_process) /* standard streams are screens */
         return;

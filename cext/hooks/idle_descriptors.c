@@ -116,12 +116,13 @@ uint32_t watcher_of_thread(uint32_t number)
 
 void descriptor_has_role(int number, enum role role)
 {
-    struct descriptor *known = descriptor_known(number);
     if (role == ROLE_CONNECTION)
         service_is(SERVICE_USED);
-    if (!known)
+    if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return;
+    struct descriptor *known = &descriptors[number];
     __atomic_store_n(&known->role, (uint8_t)role, __ATOMIC_RELAXED);
+    descriptor_known(number); /* now, so that the kernel is not asked for its role */
     __atomic_store_n(&known->used_as, (uint8_t)service_now(), __ATOMIC_RELAXED);
     descriptor_changes(known);
 }

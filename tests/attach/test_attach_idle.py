@@ -39,9 +39,29 @@ CONNECTED = """
 def made():
     listener = socket.create_server(("127.0.0.1", 0))  # beside it, as for metrics
     others.append(listener)
-    return socket.create_connection(("127.0.0.1", int(sys.stdin.readline())))
+    return connected(sys.stdin.readline().strip())
 others = []
 """
+CLIENTS = {
+    "TCP": """
+def connected(port):
+    return socket.create_connection(("127.0.0.1", int(port)))
+""",
+    "Unix with a name": """
+def connected(path):
+    client = socket.socket(socket.AF_UNIX)
+    client.bind("client")
+    client.connect(path)
+    return client
+""",
+    "Unix with SO_PASSCRED": """
+def connected(path):  # the kernel gives it a name
+    client = socket.socket(socket.AF_UNIX)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    client.connect(path)
+    return client
+""",
+}
 WAITS = {
     "recv": """
 def waiting(connection):
@@ -152,17 +172,31 @@ def test_a_server_waits_idly_for_requests_on_a_connection_that_it_accepted_unsee
     assert kinds_of_waits(program, experiment, name) == ["idle"] * (TURNS + 1)
 
 
+def server_for(program: Running, family: str) -> socket.socket:
+    """Listen where the program connects to, and let it know."""
+    if family == "TCP":
+        listener = socket.create_server(("127.0.0.1", 0))
+        address = listener.getsockname()[1]
+    else:
+        listener = socket.socket(socket.AF_UNIX)
+        address = program.directory / "listener"
+        listener.bind(str(address))
+        listener.listen()
+    print(address, file=program.process.stdin, flush=True)
+    return listener
+
+
 @pytest.mark.parametrize("has_asked", [False, True])
-@pytest.mark.parametrize("wait", WAITS)
-def test_a_client_waits_for_answers_on_a_connection_that_it_made_unseen(wait, has_asked, begun):
+@pytest.mark.parametrize(
+    ("family", "wait"),
+    [*(("TCP", wait) for wait in WAITS), *((family, "recv") for family in CLIENTS if family != "TCP")],
+)
+def test_a_client_waits_for_answers_on_a_connection_that_it_made_unseen(family, wait, has_asked, begun):
     start, let_go = begun
-    source = CONNECTED + WAITS[wait] + f"has_asked = {has_asked}" + PROGRAM + ASKS
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        program = start(source)
-        print(listener.getsockname()[1], file=program.process.stdin, flush=True)
-        with listener.accept()[0] as peer:
-            experiment = let_go(program)
-            answer(peer)
+    program = start(CONNECTED + CLIENTS[family] + WAITS[wait] + f"has_asked = {has_asked}" + PROGRAM + ASKS)
+    with server_for(program, family) as listener, listener.accept()[0] as peer:
+        experiment = let_go(program)
+        answer(peer)
 
     name = "socket.socket.recv" if wait == "recv" else wait
     found = kinds_of_waits(program, experiment, name)
