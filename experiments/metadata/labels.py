@@ -46,6 +46,9 @@ class Window(NamedTuple):
     stop_ns: int
 
 
+Pair = tuple[Mark, Mark | None]  # that begin and end a window; one that was never stopped has no end
+
+
 def why_not(name: str) -> str | None:
     """Why `name` cannot be a label; None if it can."""
     if not _NAME.fullmatch(name):
@@ -109,16 +112,22 @@ def _escaped(text: str) -> str:
 
 def windows(marks: Iterable[Mark], name: str) -> list[Window]:
     """The windows of the label `name`, in any case of letters; one that was never stopped has no end."""
-    found: list[Window] = []
-    begun: int | None = None
+    ends = [(start.time_ns, stop.time_ns if stop else FOR_EVER_NS) for start, stop in pairs(marks, name)]
+    return [Window(*each) for each in ends]
+
+
+def pairs(marks: Iterable[Mark], name: str) -> list[Pair]:
+    """The marks that begin the windows of the label `name`, each with the one that ends it, if any does."""
+    found: list[Pair] = []
+    begun: Mark | None = None
     of_label = (mark for mark in marks if mark.name == name.lower())
     for mark in sorted(of_label, key=lambda mark: mark.time_ns):
         if mark.action == "start" and begun is None:
-            begun = mark.time_ns
+            begun = mark
         elif mark.action == "stop" and begun is not None:
-            found.append(Window(begun, mark.time_ns))
+            found.append((begun, mark))
             begun = None
-    return found if begun is None else [*found, Window(begun, FOR_EVER_NS)]
+    return found if begun is None else [*found, (begun, None)]
 
 
 def is_in(label: Iterable[Window], time_ns: int) -> bool:

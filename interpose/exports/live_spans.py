@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.life import first_link
 from interpose.experiments.format.blocks import FULL, EventFile, Place
 from interpose.experiments.format.records import Event
 from interpose.experiments.format.sequences import Sequences
@@ -48,8 +49,16 @@ class LiveSpans:
         for process in experiment.processes:
             known = self._processes.setdefault(process.lineage, _Following())
             if not known.is_over:
-                has_ended = ending(process).state != "running"  # before its events are read: then these are all
+                has_ended = _is_end_known(process)  # before its events are read: then these are all
                 yield from known.requests(experiment, process, has_ended)
+
+
+def _is_end_known(process: Process) -> bool:
+    """Whether it has ended, and its starter has seen that or will not any more."""
+    first = first_link(process)
+    child, starter = first.started_as, first.starter
+    is_awaited = child and not child.has_ended and starter and ending(starter).state == "running"
+    return ending(process).state != "running" and not is_awaited
 
 
 class _Following:

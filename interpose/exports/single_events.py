@@ -8,6 +8,7 @@ from interpose.analysis.calls.account import latest_instant_ns
 from interpose.analysis.calls.structure import is_consolidated_alone
 from interpose.analysis.calls.trace import open_events
 from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.life import ended_ns
 from interpose.errors import UsageError
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.records import Event
@@ -34,7 +35,13 @@ def events_of(process: Process) -> Iterator[Event]:
 
 
 def end_of(process: Process) -> int:
-    """When it ended, as it or its parent noted, else the last that is known of it. No call ends later."""
+    """When it ended, as its parent's wait saw it or else as it noted itself, or the last that is known of it. None of
+    its calls ends later."""
+    return max(ended_ns(process) or 0, _own_end_of(process))
+
+
+def _own_end_of(process: Process) -> int:
+    """When it ended, as it noted itself where it did, or the last that is known of it."""
     calls = [head.last_ns for _, head in process.events.heads()] if process.events else []
     return max([latest_instant_ns(process, ()), ending(process).end_ns or 0, *calls])
 
@@ -45,7 +52,7 @@ def calls_in_progress(process: Process) -> Iterator[Event]:
     calls = list(open_events(process))
     if not calls:
         return
-    written, until_ns = _last_calls(process), end_of(process)
+    written, until_ns = _last_calls(process), _own_end_of(process)
     ends_ns = {each.number: each.record.end_ns for each in process.threads}
     for call in calls:
         if written.get(call.thread) != call.call:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import datetime
 
 import pytest
 
@@ -200,6 +201,8 @@ def test_both_consolidators_give_the_same_for_a_label(experiment):
         (["-n", "a", "-t", "start=4s", "-t", "stop=2s"], "-t stop=2s: no window of a is open then"),
         (["-n", "a", "-t", "start=1s", "-t", "stop=2s", "-t", "stop=3s"], "-t stop=3s: no window of a is open then"),
         (["-n", "a", "-t", "start=12001ms"], "-t start=12001ms: is after the end of the recording (12.000000 s)"),
+        (["-n", "a", "-t", "start=1s", "-t", "start=2s"], "-t start=2s: a window of a is open then; a stop must come"),
+        (["-n", "a", "-t", "start=2s", "-t", "stop=2s"], "-t start=2s: the window would be empty"),
         (["-n", "a", "-t", "start"], "-t start: is after the end of the recording"),
     ],
 )
@@ -210,6 +213,37 @@ def test_what_is_no_label_is_refused(experiment, interpose, words, said):
     assert err.startswith("interpose: ")
     assert said in err
     assert not (experiment / LABELS).exists()
+
+
+def test_a_start_before_the_recording_is_refused(experiment, interpose):
+    since_epoch_ns = Experiment(str(experiment)).founder.log.time_ns - 1
+    earlier = datetime.fromtimestamp(since_epoch_ns // SECOND).isoformat()
+    early = f"start={earlier}.{since_epoch_ns % SECOND:09}"
+
+    said = f"interpose: -t {early}: is before the beginning of the recording\n"
+    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", early) == (2, "", said)
+    assert not (experiment / LABELS).exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("stop=5s", "-t stop=5s: no window of a is open then; a start must come first"),
+        ("start=3s", "-t start=3s: a window of a is open then; a stop must come first"),
+        ("start=7s", ""),
+        ("start=5s", ""),
+        ("stop=3s", "-n a: the stop at 5.000000 s would belong to no window any more"),
+        ("start=1s", "-n a: the start at 2.000000 s would belong to no window any more"),
+        ("stop=2s", "-t stop=2s: the window would be empty"),
+    ],
+)
+def test_a_mark_that_would_change_no_window_or_leave_another_without_one_is_refused(experiment, interpose, word, said):
+    interpose("label", "-o", "test.1.er", "-n", "a", "-t", "start=2s", "-t", "stop=5s")
+    written = (experiment / LABELS).read_text()
+
+    refused = (2, "", f"interpose: {said}\n") if said else (0, "", "")
+    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", word) == refused
+    assert ((experiment / LABELS).read_text() == written) == bool(said)
 
 
 def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, interpose):

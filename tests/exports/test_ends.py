@@ -62,6 +62,33 @@ def test_a_child_that_was_killed_lasts_until_its_parent_saw_it(end_in, traced, t
     assert killed_ns <= end_in(done, child, tmp_path) <= waited_ns
 
 
+WAITED_FOR_LATER = """
+    import subprocess, sys, time
+    child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=subprocess.PIPE)
+    child.stdout.read()
+    time.sleep(0.5)
+    waiting_ns = time.monotonic_ns()
+    child.wait()
+    print(waiting_ns, time.monotonic_ns())
+"""
+
+
+@pytest.mark.parametrize(
+    "end_in", [end_in_chrome, pytest.param(end_in_perfetto, marks=pytest.mark.packages), end_in_otlp]
+)
+def test_a_child_that_ended_before_its_parent_waited_lasts_until_the_wait_as_in_the_table(
+    end_in, traced, tmp_path, interpose_here
+):
+    done = traced(WAITED_FOR_LATER)
+    waiting_ns, waited_ns = map(int, done.stdout.split())
+    [child] = done.experiment.founder.descendants
+    row = json.loads(interpose_here("processes", "--format", "json", done.path).stdout)[1]
+
+    end_ns = end_in(done, child, tmp_path)
+    assert waiting_ns <= end_ns <= waited_ns
+    assert abs(end_ns - row["start_ns"] - row["duration_ns"]) <= 1000  # Chrome has microseconds
+
+
 POOL = """
     import multiprocessing, time
     def work(number):

@@ -325,6 +325,42 @@ def test_what_a_program_that_is_not_recorded_used_is_not_the_next_ones(tmp_path,
     assert worked_s <= told[-1]["cpu_ns"] / 1e9 < worked_s + before_s / 2
 
 
+SHELL_WITH_A_CHILD = """
+    import os, resource, subprocess, sys, time
+    def used_s(who):
+        used = resource.getrusage(who)
+        return used.ru_utime + used.ru_stime
+    if sys.argv[1] == "child":
+        while time.process_time() < 0.6: pass
+        print(time.monotonic_ns(), flush=True)
+    elif sys.argv[1] == "again":
+        print(time.monotonic_ns(), used_s(resource.RUSAGE_SELF), os.getpid(), flush=True)
+        end_s = time.process_time() + 0.2
+        while time.process_time() < end_s: pass
+        print(used_s(resource.RUSAGE_SELF), used_s(resource.RUSAGE_CHILDREN), flush=True)
+    else:
+        again = f"exec {sys.executable} {__file__}"
+        words = ["sh", "-c", f"{sys.executable} {__file__} child; {again} again"]
+        if sys.argv[1] == "fork":
+            if os.fork() == 0: os.execvp("sh", words)
+            os.wait()
+        else:
+            subprocess.call(words)
+"""
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn"])
+def test_what_a_recorded_child_of_a_shell_used_is_not_the_next_programs(way, traced, interpose):
+    done = traced(SHELL_WITH_A_CHILD, way)
+    told = json.loads(interpose("processes", "--format", "json", done.path).stdout)
+    child_ended, began, used = (list(map(float, line.split())) for line in done.stdout.splitlines())
+    *_, again = (row for row in told if row["pid"] == began[2])
+
+    assert used[1] > 0.6  # what the shell's child used
+    assert used[0] - began[1] <= again["cpu_ns"] / 1e9 < used[0] + used[1] / 2
+    assert child_ended[0] <= again["start_ns"] <= began[0]
+
+
 IN_NAMESPACES = """
     import subprocess, sys
     def start(n):

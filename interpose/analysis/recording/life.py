@@ -26,10 +26,22 @@ def first_link(process: Process) -> Process:
     return first
 
 
+def was_another_unrecorded(process: Process) -> bool:
+    """Whether it was a program that was not recorded, such as a shell, right before it became this one by exec."""
+    return process.started_as is not None and bool(process.started_as.why)
+
+
+def is_start_known(process: Process) -> bool:
+    """Whether its starter noted its start, or the exec that made it this program."""
+    return process.started_as is not None and not was_another_unrecorded(process)
+
+
 def began_ns(process: Process) -> int:
-    """The monotonic instant at which its starter began to start it, or an exec made it this program; without a record
-    of that, the beginning of its recording."""
-    return process.started_as.record.start_ns if process.started_as else process.log.start_ns
+    """The monotonic instant at which its starter began to start it, or an exec made it this program; if that is not
+    known, the beginning of its recording."""
+    if process.started_as and is_start_known(process):
+        return process.started_as.record.start_ns
+    return process.log.start_ns
 
 
 def ended_ns(process: Process) -> int | None:

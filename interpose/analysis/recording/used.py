@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from interpose.analysis.recording.life import first_link, links
+from interpose.analysis.calls.account import latest_instant_ns
+from interpose.analysis.recording.life import first_link, links, was_another_unrecorded
 from interpose.analysis.recording.lineage import Node
 from interpose.experiments.format.children import EXEC, KIB, Child
 from interpose.experiments.format.records import ChildRecord, Overview
@@ -57,16 +58,16 @@ def used_by(node: Node) -> Child | None:
         return _part(child, until[0], _before(process))
     before = until if node.child else _before(process)
     others = [each.record for each in waited_for(process)]
-    return _part(child, child.record, [*before, *others, *_of_followed(node)])
+    return _part(child, child.record, [*before, *others, *_of_earlier(process, child), *_of_followed(node)])
 
 
 def _before(process: Process) -> list[Overview]:
-    """What the process had used before it became this program by exec; none if this is its first recorded program.
+    """What the process had used before it became this program by exec; none if it never was another.
 
-    Programs that were not recorded may have run since the previous recorded one. What they used is included."""
-    before = next((each for each in links(process) if each is not process), None)
-    if before and process.started_as and process.started_as.why and process.overview:
+    What programs used that were not recorded, right before this one, is included."""
+    if was_another_unrecorded(process) and process.overview:
         return process.overview[:1]
+    before = next((each for each in links(process) if each is not process), None)
     return before.overview[-1:] if before else []
 
 
@@ -74,8 +75,25 @@ def _of_followed(node: Node) -> Iterator[ChildRecord | Overview]:
     """What the followed processes used that a program that was not followed started, and that ended before it did."""
     for each in node.below if node.child else ():
         if each.is_followed and not each.process.started_as and each.last_ns <= node.last_ns:
-            yield from (child.record for child in waited_for(each.process))
-            yield from _last_link(each.process).overview[-1:]
+            yield from _with_waited_for(each.process)
+
+
+def _of_earlier(process: Process, whole: Child) -> Iterator[ChildRecord | Overview]:
+    """What the followed processes used that ended before this program began, and that the process started while it was
+    another program that was not recorded, such as a shell."""
+    first = first_link(process)
+    above = [first.starter] if first.starter else []
+    for each in (below for link in (*above, *links(process)) for below in link.descendants):
+        is_its_child = each.log.ppid == process.log.pid and each.log.has_numbers_of(process.log)
+        is_within = whole.record.start_ns <= each.log.start_ns <= latest_instant_ns(each, ()) <= process.log.start_ns
+        if is_its_child and is_within and not each.started_as:
+            yield from _with_waited_for(each)
+
+
+def _with_waited_for(process: Process) -> Iterator[ChildRecord | Overview]:
+    """What a process without a starter's record used, and what its children did that it waited for."""
+    yield from (child.record for child in waited_for(process))
+    yield from _last_link(process).overview[-1:]
 
 
 def _last_link(process: Process) -> Process:

@@ -11,7 +11,7 @@ from interpose.cli.experiment_choice import note_damages, open_experiment
 from interpose.cli.times import duration_ns, monotonic_ns
 from interpose.errors import ExperimentError, InterposeError, UsageError
 from interpose.experiments.metadata.control import Control
-from interpose.experiments.metadata.labels import ACTIONS, Mark, Window, why_not, windows, write_marks
+from interpose.experiments.metadata.labels import ACTIONS, Mark, Pair, Window, pairs, why_not, windows, write_marks
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.quantities import A_DURATION
@@ -54,9 +54,11 @@ def _add(experiment: Experiment, arguments: argparse.Namespace) -> None:
         raise UsageError(f"-n {name}: {why}")
     experiment.refuse_if_unpacked("a label")
     added = [_mark(text, name.lower(), arguments.comment, experiment.founder) for text in arguments.marks]
+    pairs_now = pairs([*experiment.marks, *added], name)
     for text, mark in zip(arguments.marks, added, strict=True):
-        if why := _why_meaningless(mark, [*experiment.marks, *added], experiment):
+        if why := _why_outside(mark, experiment) or _why_meaningless(mark, pairs_now):
             raise UsageError(f"-t {text}: {why}")
+    _refuse_to_part(pairs(experiment.marks, name), pairs_now, experiment.founder.log.start_ns)
     try:
         write_marks(experiment.founder_directory, [*experiment.marks, *added])
     except OSError as error:
@@ -65,15 +67,37 @@ def _add(experiment: Experiment, arguments: argparse.Namespace) -> None:
         _want_sample(experiment)
 
 
-def _why_meaningless(mark: Mark, marks: Sequence[Mark], experiment: Experiment) -> str:
-    """Why `mark` is the beginning or end of no window in the recording; empty if it is one."""
+def _why_outside(mark: Mark, experiment: Experiment) -> str:
+    """Why `mark` is a start outside of the recording; empty if it is not."""
     if mark.action == "stop":
-        is_end = any(each.stop_ns == mark.time_ns for each in windows(marks, mark.name))
-        return "" if is_end else f"no window of {mark.name} is open then; a start must come first"
+        return ""
+    start_ns = experiment.founder.log.start_ns
+    if mark.time_ns < start_ns:
+        return "is before the beginning of the recording"
     ends_ns = [ending(process).end_ns for process in experiment.processes]
     if None in ends_ns or mark.time_ns <= (end_ns := max(filter(None, ends_ns))):
         return ""
-    return f"is after the end of the recording ({(end_ns - experiment.founder.log.start_ns) / 1e9:.6f} s)"
+    return f"is after the end of the recording ({(end_ns - start_ns) / 1e9:.6f} s)"
+
+
+def _why_meaningless(mark: Mark, found: Sequence[Pair]) -> str:
+    """Why `mark` is the beginning or end of no window, or of an empty one; empty if it is of another."""
+    of_mark = next((pair for pair in found if mark is pair[0] or mark is pair[1]), None)
+    if of_mark is None and mark.action == "stop":
+        return f"no window of {mark.name} is open then; a start must come first"
+    if of_mark is None:
+        return f"a window of {mark.name} is open then; a stop must come first"
+    start, stop = of_mark
+    return "the window would be empty" if stop and stop.time_ns == start.time_ns else ""
+
+
+def _refuse_to_part(before: Sequence[Pair], now: Sequence[Pair], start_ns: int) -> None:
+    """Raise UsageError if a mark that began or ended a window before does so no more."""
+    kept = {id(mark) for pair in now for mark in pair}
+    for mark in (mark for pair in before for mark in pair):
+        if mark and id(mark) not in kept:
+            at = f"{(mark.time_ns - start_ns) / 1e9:.6f} s"
+            raise UsageError(f"-n {mark.name}: the {mark.action} at {at} would belong to no window any more")
 
 
 def _want_sample(experiment: Experiment) -> None:

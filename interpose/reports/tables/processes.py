@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from interpose.analysis.recording.life import is_start_known
 from interpose.analysis.recording.lineage import Node, program_of, why_not
 from interpose.analysis.recording.used import used_by
 from interpose.experiments.format.children import Child
@@ -91,7 +92,8 @@ def _duration(node: Node) -> str:
     shown = scale_for(lasted_ns).show(lasted_ns)
     if node.end_ns is None:
         return "" if node.child else f"at least {shown}"
-    return f"~{shown}" if node.process.lineage and not _started(node) else shown
+    is_exact = node.child or not node.process.lineage or is_start_known(node.process)
+    return shown if is_exact else f"~{shown}"
 
 
 def _started(node: Node) -> Child | None:
