@@ -141,6 +141,27 @@ def test_waits_for_the_output_of_children_count_with_pauses_between_them(traced,
     assert found[0].wall_ns <= float(done.stdout) * 1e9
 
 
+def test_a_recorded_child_lived_until_it_ended_even_if_its_parent_waited_for_it_later(traced):
+    done = traced("""
+    import os, subprocess, sys, threading, time
+    reader, writer = os.pipe()
+    before = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    def watch():
+        os.read(reader, 1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    while open(f"/proc/{child.pid}/stat").read().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    time.sleep(10 * (time.perf_counter() - before))
+    os.write(writer, b"x")
+    watcher.join()
+    child.wait()
+    """)
+
+    assert_watch_is_slow(done)
+
+
 def test_a_child_that_waits_for_its_parent_waits_for_no_child(traced, tmp_path):
     (tmp_path / "worker.py").write_text("import os\ngiven = os.dup(0)\nwhile os.read(given, 10):\n    pass\n")
     done = traced("""
