@@ -21,6 +21,12 @@ def told(done):
     return [(each.rule, each.about, words.of(each)) for each in findings]
 
 
+def assert_watch_is_slow(done):
+    watches = [(rule, sentence) for rule, _, sentence in told(done) if " watch" in sentence]
+    assert [rule for rule, sentence in watches if "os.read" in sentence] == ["slow calls"]
+    assert "child processes" not in [rule for rule, _ in watches]
+
+
 def test_a_pipe_to_oneself_is_no_wait_for_children_that_have_ended(traced):
     done = traced("""
     import os, subprocess, threading, time
@@ -52,9 +58,7 @@ def test_a_wait_at_a_pipe_is_not_blamed_on_a_child_that_lived_for_little_of_it(t
     watcher.join()
     """)
 
-    watches = [(rule, sentence) for rule, _, sentence in told(done) if "watch" in sentence and "os.read" in sentence]
-    assert [rule for rule, _ in watches] == ["slow calls"]
-    assert not [sentence for rule, _, sentence in told(done) if rule == "child processes" and "watch" in sentence]
+    assert_watch_is_slow(done)
 
 
 def test_a_wait_at_a_pipe_counts_while_a_child_lived(traced):
@@ -77,6 +81,85 @@ def test_a_wait_at_a_pipe_counts_while_a_child_lived(traced):
     (found,) = [each for each in found_in(survey) if each.unit == PIPE]
     assert 0.9e9 <= found.wall_ns <= float(done.stdout) * 1e9
     assert found.about == "sleep"
+
+
+@pytest.mark.parametrize("variables", [{}, {"INTERPOSE_CONSOLIDATE": "1"}])
+def test_a_wait_at_a_pipe_between_the_lives_of_children_is_no_wait_for_them(traced, variables):
+    done = traced("""
+    import os, subprocess, threading
+    reader, writer = os.pipe()
+    def watch():
+        threading.Timer(0.4, lambda: os.write(writer, b"x")).start()
+        os.read(reader, 1)
+    watch()
+    subprocess.run(["sleep", "0.8"])
+    watch()
+    """, **variables)
+
+    assert_watch_is_slow(done)
+
+
+def test_waits_of_threads_at_pipes_of_a_line_that_makes_them_are_no_waits_for_children_that_lived_between(traced):
+    done = traced("""
+    import os, subprocess, threading
+    def watch():
+        reader, writer = os.pipe(); threading.Timer(0.4, os.write, (writer, b"x")).start(); os.read(reader, 1)
+    def watch_all():
+        threads = [threading.Thread(target=watch) for _ in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    watch_all()
+    subprocess.run(["sleep", "0.8"])
+    watch_all()
+    """)
+
+    assert not [sentence for rule, _, sentence in told(done) if rule == "child processes" and " watch" in sentence]
+
+
+@pytest.mark.parametrize(("pause_s", "variables"), [("1", {}), ("0.05", {"INTERPOSE_CONSOLIDATE": "1"})])
+def test_waits_for_the_output_of_children_count_with_pauses_between_them(traced, pause_s, variables):
+    done = traced("""
+    import subprocess, sys, time
+    waited = 0
+    def read_all():
+        global waited
+        child = subprocess.Popen(["sleep", "0.5"], stdout=subprocess.PIPE, bufsize=0)
+        before = time.perf_counter()
+        child.stdout.read()
+        waited += time.perf_counter() - before
+        child.wait()
+    for _ in range(3):
+        read_all()
+        time.sleep(float(sys.argv[1]))
+    print(waited)
+    """, pause_s, **variables)
+
+    found = [each for each in found_in(Survey(Analysis(done.experiment))) if each.unit == PIPE]
+    assert [each.about for each in found] == ["sleep"]
+    assert found[0].wall_ns <= float(done.stdout) * 1e9
+
+
+def test_a_recorded_child_lived_until_it_ended_even_if_its_parent_waited_for_it_later(traced):
+    done = traced("""
+    import os, subprocess, sys, threading, time
+    reader, writer = os.pipe()
+    before = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    def watch():
+        os.read(reader, 1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    while open(f"/proc/{child.pid}/stat").read().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    time.sleep(10 * (time.perf_counter() - before))
+    os.write(writer, b"x")
+    watcher.join()
+    child.wait()
+    """)
+
+    assert_watch_is_slow(done)
 
 
 def test_a_child_that_waits_for_its_parent_waits_for_no_child(traced, tmp_path):

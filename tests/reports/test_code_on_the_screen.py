@@ -246,6 +246,40 @@ def test_own_code_has_only_its_share(tmp_path, own, imported, of_libraries, said
     assert told.endswith("See its lines: interpose report --by line.")
 
 
+def test_a_part_of_a_function_that_one_sample_saw_is_not_told(tmp_path):
+    own, calls = (f"{SHOP}/app.py", 5, "main"), (f"{SHOP}/app.py", 6, "main")
+    compress = ("/usr/lib/python3/zipped.py", 80, "compress")
+
+    told = computing_in(tmp_path, (1, own), (1, calls, compress), (1, calls, (*compress[:2], "other")))
+
+    assert "main computes: CPU time (30.0 ms of 30.0 ms)" in told
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (20, ": CPU time of its own code ("),
+        (7, ", 88 % of it in its own code: CPU time ("),
+        (2, ": CPU time ("),
+    ],
+)
+def test_shares_are_told_of_parts_that_samples_support(tmp_path, own, said):
+    loop, calls, load = (f"{SHOP}/app.py", 5, "main"), (f"{SHOP}/app.py", 6, "main"), ("/usr/lib/x.py", 8, "x")
+
+    told = computing_in(tmp_path, (own, loop), (1, calls, load))
+
+    assert f"main computes{said}" in told
+
+
+def test_a_caller_that_one_sample_saw_is_not_told(tmp_path):
+    work = (f"{SHOP}/app.py", 5, "work")
+    callers = [(f"{SHOP}/app.py", 30 + number, f"caller_{number}") for number in range(4)]
+
+    told = computing_in(tmp_path, *[(1, caller, work) for caller in callers])
+
+    assert "app.py:5 work computes: CPU time of its own code (40.0 ms of 40.0 ms). " in told
+
+
 def test_the_finding_of_a_program_that_mostly_imports_names_imports(tmp_path):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     main, bootstrap = (f"{SHOP}/app.py", 2, "<module>"), "<frozen importlib._bootstrap>"

@@ -161,7 +161,7 @@ class Finding:
     often doing it would have been enough, counted in what `unit` names (transactions, files). `about` is what else the
     rule names: the line that holds a lock, a program. `time_ns` is time outside of calls. If something other than the
     evidence is to be named, `intrinsic` and `site` name it; code has no intrinsic. `callers` are the lines that mostly
-    call a function which computes, `inner` is where it mostly does so if not in its own code; `is_sampled` says that
+    call a function which computes, `inner` is where it does so, as far as samples support that; `is_sampled` says that
     the program's code was sampled, `is_python` that it is Python, `is_merged` that processes of several experiments
     were merged, without their samples. `each_ns` is the mean of calls that overlap, `longest_ns` the longest time for
     which an event loop was blocked or, of repeated statements, that of a call which took far longer than the others and

@@ -72,25 +72,25 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
 
 def _mostly_in(parts: list[Part], function: Function) -> tuple[Site, tuple[Inner, ...]]:
     """What has the CPU time of `function`, and its line for that: imports, if they are most of it; the library function
-    that is a large part; else its own code and what else has some. Nothing if nearly all is its own code."""
-    of_kind = {what: _sum_of(what, parts) for what in (OWN_CODE, IMPORTS, LIBRARIES)}
-    library = next((each for each in parts if each.what == LIBRARIES), of_kind[LIBRARIES])
+    that is a large part; else its own code and what else has some. Only what its samples support is told."""
     whole_ns = function.code.cpu_ns
-    if of_kind[IMPORTS].cpu_ns >= IMPORTS_SHARE * whole_ns:
-        named = [of_kind[IMPORTS]]
-    elif library.cpu_ns >= INNER_SHARE * whole_ns:
-        return library.line, (Inner(library.sites.most_common(1)[0][0], library.cpu_ns / whole_ns, LIBRARIES),)
-    elif of_kind[OWN_CODE].cpu_ns >= OWN_SHARE * whole_ns:
-        return function.site, ()
-    else:
-        named = sorted((each for each in of_kind.values() if each.cpu_ns), key=lambda each: -each.cpu_ns)
-    return named[0].line, tuple(Inner(None, each.cpu_ns / whole_ns, each.what) for each in named)
+    of_kind = [_sum_of(what, parts) for what in (OWN_CODE, IMPORTS, LIBRARIES)]
+    supported = [each for each in of_kind if each.code.is_supported]
+    imports = [each for each in supported if each.what == IMPORTS and each.code.cpu_ns >= IMPORTS_SHARE * whole_ns]
+    named = imports or sorted(supported, key=lambda each: -each.code.cpu_ns)
+    library = next((each for each in parts if each.what == LIBRARIES and each.code.is_supported), None)
+    if library and not imports and library.code.cpu_ns >= INNER_SHARE * whole_ns:
+        share = library.code.cpu_ns / whole_ns
+        return library.line, (Inner(library.sites.most_common(1)[0][0], share, LIBRARIES),)
+    site = named[0].line if named else function.site
+    return site, tuple(Inner(None, each.code.cpu_ns / whole_ns, each.what) for each in named)
 
 
 def _sum_of(what: str, parts: Iterable[Part]) -> Part:
     whole = Part(what)
     for each in parts:
         if each.what == what:
+            whole.code.add(each.code)
             whole.lines += each.lines
     return whole
 

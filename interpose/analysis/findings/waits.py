@@ -4,14 +4,14 @@ unexplained waits."""
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
+from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
-from interpose.analysis.recording.children import Children, Life, children_of
+from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.model.stacks import Site
 
@@ -30,7 +30,7 @@ LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 # how many programs of child processes are named
 NAMED = 3
 # These are of the kind `process`, and wait for nobody.
-SIGNALS = frozenset(("os.kill", "os.killpg"))
+NO_WAITS = frozenset(("os.kill", "os.killpg", "os.pipe", "os.pipe2"))
 # What a request does after its answer was sent; it is part of its transaction.
 BACKGROUND = "starlette.background.BackgroundTask.__call__"
 # The unit of a wait at a pipe, which may be anyone's.
@@ -131,13 +131,15 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     parents = {number for number, each in enumerate(experiment.processes) if each.children or each.descendants}
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
-    calls = [each for each in survey.of_kind("process") if each.intrinsic not in SIGNALS and not is_message(each)]
+    calls = [each for each in survey.of_kind("process") if each.intrinsic not in NO_WAITS and not is_message(each)]
     for (site, _), rows in grouped(calls, lambda each: (each.site, parents.isdisjoint(each.seen_ns))):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
         there = [each for each in living if each.site == site] or living
         is_pipe = all(row.intrinsic in of_files for row in rows)
-        is_anyones = is_pipe or all(row.intrinsic.startswith(CHANNELS) for row in rows)
-        meanwhile = [_while_one_lived(living, row) for row in rows] if is_anyones else rows
+        anyones = [row for row in rows if row.intrinsic in of_files or row.intrinsic.startswith(CHANNELS)]
+        others = [row for row in rows if row not in anyones]
+        lives = (life for each in living for life in each.lives if life.end_ns)
+        meanwhile = [*others, *while_one_lived(experiment, anyones, lives)]
         if 2 * total_of(meanwhile)[1] > total_of(rows)[1]:
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
             starter = _starter(there, site)
@@ -153,36 +155,12 @@ def _starter(children: Sequence[Children], waits_at: Site | None) -> Site | None
 
 
 def _lived_meanwhile(children: Children, row: Calls) -> bool:
-    """Whether one of them lived between the first and the last of these calls of its parent."""
-    return any(True for _ in _lives_in(children, row))
-
-
-def _while_one_lived(living: Iterable[Children], row: Calls) -> Calls:
-    """These calls with at most the time in which a child of a process that made them lived, in each thread."""
-    lived_ns = sum(_covered_ns(lives) for _, lives in grouped(_lives_of(living, row), lambda each: each.parent))
-    return replace(row, wall_ns=min(row.wall_ns, len(row.threads) * lived_ns))
-
-
-def _lives_of(living: Iterable[Children], row: Calls) -> Iterator[Life]:
-    return (life for each in living for life in _lives_in(each, row))
-
-
-def _lives_in(children: Children, row: Calls) -> Iterator[Life]:
-    """The parts of their lives between the first and the last of these calls of their parent."""
+    """Whether one of them lived, or may have, between the first and the last of these calls of its parent."""
     for life in children.lives:
         first_ns, last_ns = row.seen_ns.get(life.parent, (0, 0))
-        start_ns, end_ns = max(life.start_ns, first_ns), min(life.end_ns or last_ns, last_ns)
-        if start_ns < end_ns:
-            yield Life(life.parent, start_ns, end_ns)
-
-
-def _covered_ns(lives: Iterable[Life]) -> int:
-    """The time in which at least one of them lived."""
-    covered_ns = until_ns = 0
-    for life in sorted(lives):
-        covered_ns += max(life.end_ns - max(life.start_ns, until_ns), 0)
-        until_ns = max(until_ns, life.end_ns)
-    return covered_ns
+        if max(life.start_ns, first_ns) < min(life.end_ns or last_ns, last_ns):
+            return True
+    return False
 
 
 def unseen_waits(survey: Survey) -> Iterator[Finding]:

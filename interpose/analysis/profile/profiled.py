@@ -123,12 +123,9 @@ class Part:
     line of the function. `what` is `OWN_CODE`, `IMPORTS` or `LIBRARIES`."""
 
     what: str
+    code: Code = field(default_factory=Code)
     sites: Counter[Site] = field(default_factory=Counter)
     lines: Counter[Site] = field(default_factory=Counter)
-
-    @property
-    def cpu_ns(self) -> int:
-        return self.lines.total()
 
     @property
     def line(self) -> Site:
@@ -193,31 +190,33 @@ class Profiled:
     def parts_of(self, function: tuple[str, str]) -> list[Part]:
         """What `function` of the application executed itself, imported, and called of libraries, each library function
         for itself, those with the most CPU time first."""
-        parts: dict[Hashable, Part] = {}
+        of_parts = self.code(lambda frames: _part_of(frames, function))
+        parts = {
+            part: Part(part if isinstance(part, str) else LIBRARIES, code) for part, code in of_parts.items() if part
+        }
         groups = self.code(lambda frames: (_part_of(frames, function), frames[0], application_line(frames)))
         for (part, site, line), code in groups.items():
             if part:
-                found = parts.setdefault(part, Part(part if isinstance(part, str) else LIBRARIES))
-                found.sites[site] += code.cpu_ns
-                found.lines[line] += code.cpu_ns
-        return sorted(parts.values(), key=lambda each: -each.cpu_ns)
+                parts[part].sites[site] += code.cpu_ns
+                parts[part].lines[line] += code.cpu_ns
+        return sorted(parts.values(), key=lambda each: -each.code.cpu_ns)
 
     def callers_of(self, function: tuple[str, str]) -> Callers:
         """The line from which `function` of the application used the most CPU time, and the callers of that line, as
-        long as one chain has at least half of the time."""
+        long as one chain has at least half of the time, and its samples support it."""
         groups = self.code(lambda frames: _callers_in(frames, function))
-        chains = {chain: code.cpu_ns for chain, code in groups.items() if chain is not None}
-        whole_ns = sum(chains.values())
+        chains = {chain: code for chain, code in groups.items() if chain is not None}
+        whole_ns = sum(code.cpu_ns for code in chains.values())
         found = NO_CALLERS
         for depth in range(CALLERS):
-            used: Counter[Site] = Counter()
-            for chain, cpu_ns in chains.items():
+            used: dict[Site, Code] = defaultdict(Code)
+            for chain, code in chains.items():
                 if chain[:depth] == found.lines and len(chain) > depth:
-                    used[chain[depth]] += cpu_ns
-            site, cpu_ns = used.most_common(1)[0] if used else (None, 0)
-            if not site or not whole_ns or (depth and 2 * cpu_ns < whole_ns):
+                    used[chain[depth]].add(code)
+            site = max(used, key=lambda each: used[each].cpu_ns, default=None)
+            if not site or not used[site].is_supported or (depth and 2 * used[site].cpu_ns < whole_ns):
                 break
-            found = Callers((*found.lines, site), cpu_ns / whole_ns)
+            found = Callers((*found.lines, site), used[site].cpu_ns / whole_ns)
         return found
 
 

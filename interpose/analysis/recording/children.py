@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from interpose.analysis.recording.command import last_part
-from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending_of_child
+from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending, ending_of_child
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
 from interpose.analysis.recording.used import waited_for
 from interpose.experiments.format.children import EXEC, FORK, Child
@@ -17,7 +17,8 @@ from interpose.experiments.model.stacks import Site
 
 
 class Life(NamedTuple):
-    """When a child of the process at position `parent` lived; `end_ns` is 0 where its end is unknown."""
+    """When a child of the process at position `parent` lived: until it recorded its own end or, where it did not, until
+    its parent had waited for it; `end_ns` is 0 where its end is unknown."""
 
     parent: int
     start_ns: int
@@ -47,11 +48,10 @@ class Children:
     failed: int = 0
     lives: list[Life] = field(default_factory=list)
 
-    def add(self, child: Child, of_others_ns: int, parent: int) -> None:
-        """Add one of them; so much of its CPU time is of children of its own that are told apart. `parent` is the
-        position of its parent among the processes."""
+    def add(self, child: Child, of_others_ns: int, life: Life) -> None:
+        """Add one of them; so much of its CPU time is of children of its own that are told apart."""
         record = child.record
-        self.lives.append(Life(parent, record.start_ns, record.end_ns))
+        self.lives.append(life)
         if not child.has_ended:
             self.unawaited += 1
             return
@@ -74,22 +74,25 @@ def children_of(experiment: Experiment) -> list[Children]:
     """The child processes of all processes, those with the most wall time first."""
     alike: dict[tuple[str, Site | None], Children] = {}
     for number, process in enumerate(experiment.processes):
-        for program, child, of_others_ns in _started(process):
+        for program, child, of_others_ns, end_ns in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
-            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns, number)
+            life = Life(number, child.record.start_ns, end_ns)
+            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns, life)
     return sorted(alike.values(), key=lambda each: (-each.wall_ns, each.program))
 
 
-def _started(process: Process) -> Iterator[tuple[str, Child, int]]:
+def _started(process: Process) -> Iterator[tuple[str, Child, int, int]]:
     """What `process` started, each with a name of its program: of one that was recorded, with its script, and with the
-    CPU time of the children that it waited for."""
+    CPU time of the children that it waited for; and when it ended, 0 if that is unknown."""
     for each in process.descendants:
         if each.started_as and each.started_as.record.how != EXEC:
             of_others_ns = sum(other.record.cpu_ns for other in waited_for(each))
-            yield _name(each, each.started_as), each.started_as, of_others_ns
+            end, seen_ns = ending(each), each.started_as.record.end_ns
+            end_ns = end.end_ns if end.state == "exit" and end.end_ns else seen_ns
+            yield _name(each, each.started_as), each.started_as, of_others_ns, end_ns
     for child in process.not_followed:
         if child.record.how != EXEC:
-            yield program_of(child, process).rpartition("/")[2], child, 0
+            yield program_of(child, process).rpartition("/")[2], child, 0, child.record.end_ns
 
 
 def _name(process: Process, child: Child) -> str:

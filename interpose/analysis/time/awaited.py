@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.records import Record, Records
-from interpose.analysis.time.turns import Call, calls_of, has_tasks, waits_of_loops
+from interpose.analysis.time.turns import PLACE, Call, calls_of, has_tasks, waits_of_loops
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
@@ -16,7 +16,6 @@ from interpose.kinds import IDLE
 KINDS = ("db", "net")
 TIMER = "sleep"
 Span = tuple[int, int]
-_PLACE = slice(Call._fields.index("intrinsic"), Call._fields.index("stack") + 1)
 
 
 @dataclass
@@ -75,7 +74,7 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
     if not wanted or not has_tasks(process, records):
         return []
     found: dict[tuple[object, ...], Awaited] = {}
-    for call in calls_of(process, lambda values: values[_PLACE] in wanted):
+    for call in calls_of(process, lambda values: values[PLACE] in wanted):
         if call.task:
             _group(process, call, found).add(call)
     return list(found.values())
@@ -94,7 +93,7 @@ def slept(process: Process, records: Records) -> list[Awaited]:
     waits = {each for each in waits_of_loops(process, records) if process.intrinsic(each[0]).kind != IDLE}
     found: dict[int, dict[tuple[object, ...], Awaited]] = defaultdict(dict)
     waited: dict[int, list[Span]] = defaultdict(list)
-    for call in calls_of(process, lambda values: values[_PLACE] in wanted or values[_PLACE] in waits):
+    for call in calls_of(process, lambda values: values[PLACE] in wanted or values[PLACE] in waits):
         if (call.intrinsic, call.stack) in waits:
             waited[call.thread].append((call.start_ns, call.end_ns))
         elif call.task:
@@ -129,7 +128,7 @@ def _is_served(process: Process, record: Record, place: int) -> bool:
 def _meanwhile(spans: Iterable[Span], waits: Sequence[Span]) -> Iterator[Span]:
     """The parts of the waits, which follow each other, that are in one of the spans or in more."""
     place = 0
-    for start_ns, end_ns in _joined(spans):
+    for start_ns, end_ns in joined(spans):
         while place < len(waits) and waits[place][0] < end_ns:
             if waits[place][1] > start_ns:
                 yield max(waits[place][0], start_ns), min(waits[place][1], end_ns)
@@ -138,7 +137,7 @@ def _meanwhile(spans: Iterable[Span], waits: Sequence[Span]) -> Iterator[Span]:
             place += 1
 
 
-def _joined(spans: Iterable[Span]) -> Iterator[Span]:
+def joined(spans: Iterable[Span]) -> Iterator[Span]:
     """Spans that follow each other and cover what these do."""
     latest: Span | None = None
     for start_ns, end_ns in sorted(spans):
@@ -169,4 +168,4 @@ def _group(process: Process, call: Call, found: dict[tuple[object, ...], Awaited
 
 def covered_ns(spans: Iterable[Span]) -> int:
     """How much time is in one of the spans, or in more."""
-    return sum(end_ns - start_ns for start_ns, end_ns in _joined(spans))
+    return sum(end_ns - start_ns for start_ns, end_ns in joined(spans))

@@ -59,6 +59,7 @@ class Call(NamedTuple):
 _WALL, _THREAD, _INTRINSIC, _STACK = (
     Call._fields.index(name) for name in ("wall_ns", "thread", "intrinsic", "stack")
 )
+PLACE = slice(_INTRINSIC, _STACK + 1)
 Wanted = Callable[[tuple[int, ...]], bool]
 Wait = tuple[int, int]  # intrinsic and stack
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.next_steps import CALLS, LINES
+from interpose.analysis.findings.next_steps import CALLS, LINES, OWN_SHARE
 from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.analysis.profile.profiled import OWN_CODE
 from interpose.reports.formats.units import count, percent
 from interpose.reports.sentences.wording import Wording
 
@@ -30,8 +31,11 @@ def computing(words: Wording, finding: Finding) -> str:
 
 
 def _what_computes(words: Wording, finding: Finding) -> str:
-    """Its own code, or the library code that it calls: `, 81 % of it in decoder.py:353 raw_decode: CPU time`."""
+    """Its own code, or the library code that it calls: `, 81 % of it in decoder.py:353 raw_decode: CPU time`. Nothing
+    of it if that is unknown."""
     if not finding.inner:
+        return ": CPU time"
+    if finding.inner[0].what == OWN_CODE and finding.inner[0].share >= OWN_SHARE:
         return ": CPU time of its own code"
     first, *others = [
         (percent(round(100 * each.share), 100), words.line(each.site) if each.site else each.what)
