@@ -124,7 +124,7 @@ static void find_listeners(uint64_t *keys)
     }
 }
 
-/* Not if a pause has ended meanwhile: listeners may have been made during it. */
+/* Stores nothing if a pause has ended meanwhile: listeners may have been made during it. */
 static __attribute__((noinline)) void ask_for_listeners(unsigned now)
 {
     uint64_t keys[ADDRESSES_AT_MOST] = {0};

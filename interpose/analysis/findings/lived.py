@@ -69,8 +69,8 @@ def _within(lived: dict[int, Lived], process: int, start_ns: int, end_ns: int) -
 def _in_events_ns(experiment: Experiment, rows: Sequence[Calls], lived: dict[int, Lived]) -> int:
     """At least how much of the waits was while a child lived, by the events that were kept and the calls in progress.
 
-    What events contain is not all of these rows: where they took longer, that may have been while a child lived. Where
-    they are of sampled transactions, they stand for all."""
+    Some of these events may belong to other rows: what they took beyond these rows is subtracted, as if a child had
+    lived then. Events of sampled transactions stand for all calls."""
     _, wall_ns = total_of(rows)
     known_ns = while_ns = 0
     for number, start_ns, end_ns in _spans(experiment, rows):

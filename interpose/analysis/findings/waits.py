@@ -123,9 +123,9 @@ def _line_or_program(each: Calls, programs: Programs) -> Hashable:
 
 
 def child_processes(survey: Survey) -> Iterator[Finding]:
-    """Waiting at one line for child processes, or at a pipe or channel while there were some for most of that time: it
-    counts as long as one of them lived. They are named by those that were started there, or else by all that lived
-    meanwhile. What waits in a process without children waits for others."""
+    """Waits at one line for child processes, or at a pipe or channel if children lived for most of that time; only the
+    time in which one lived counts. A finding names the children that were started there, or else all that lived
+    meanwhile. In a process without children, waits are for something else."""
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
     parents = {number for number, each in enumerate(experiment.processes) if each.children or each.descendants}

@@ -49,7 +49,7 @@ class Children:
     lives: list[Life] = field(default_factory=list)
 
     def add(self, child: Child, of_others_ns: int, life: Life) -> None:
-        """Add one of them; so much of its CPU time is of children of its own that are told apart."""
+        """Add one of them; `of_others_ns` is the CPU time in it of its own children, which are counted separately."""
         record = child.record
         self.lives.append(life)
         if not child.has_ended:

@@ -79,8 +79,8 @@ def _of_followed(node: Node) -> Iterator[ChildRecord | Overview]:
 
 
 def _of_earlier(process: Process, whole: Child) -> Iterator[ChildRecord | Overview]:
-    """What the followed processes used that ended before this program began, and that the process started while it was
-    another program that was not recorded, such as a shell."""
+    """What followed processes used if they ended before this program began, and if the process started them while it
+    was another program that was not recorded, such as a shell."""
     first = first_link(process)
     above = [first.starter] if first.starter else []
     for each in (below for link in (*above, *links(process)) for below in link.descendants):
@@ -108,7 +108,7 @@ def _is_exec(process: Process) -> bool:
 
 
 def _part(child: Child, until: ChildRecord | Overview, others: Sequence[ChildRecord | Overview]) -> Child:
-    """Of what `child` used in all, what it did until this was counted, without that of `others`."""
+    """What `child` had used when `until` was counted, without what `others` used."""
     if until is child.record and not others:
         return child
     parts = {name: _difference([getattr(each, name) for each in (until, *others)]) for name in _COUNTED}

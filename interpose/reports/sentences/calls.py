@@ -1,4 +1,4 @@
-"""What is said of calls of every kind."""
+"""Sentences about calls of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of child processes."""
+"""Sentences about child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the time outside recorded calls."""
+"""Sentences about the time outside recorded calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of statements, commits and connections."""
+"""Sentences about statements, commits and connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of event loops and awaits."""
+"""Sentences about event loops and awaits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of files."""
+"""Sentences about files."""
 
 from __future__ import annotations
 

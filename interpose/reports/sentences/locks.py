@@ -1,4 +1,4 @@
-"""What is said of locks."""
+"""Sentences about locks."""
 
 from __future__ import annotations
 
