@@ -91,7 +91,7 @@ class _Following:
     def _spans(self, made: ProcessSpans, process: Process, has_ended: bool) -> Iterator[list[str]]:
         """The spans of calls that came since; in the end those of calls in progress, of what is inside these, and of
         the process itself."""
-        for events in self._whole_calls(made, process):
+        for events in self._whole_calls(made, process, has_ended):
             yield made.spans_of(events)
             self._remember(made.traces_of(events))
             self._forget_contexts(events)
@@ -110,9 +110,9 @@ class _Following:
         self._working.clear()
         return found
 
-    def _whole_calls(self, made: ProcessSpans, process: Process) -> Iterator[list[Event]]:
+    def _whole_calls(self, made: ProcessSpans, process: Process, has_ended: bool) -> Iterator[list[Event]]:
         """The calls that are inside no other, each with those inside it and the work for them."""
-        for event in self._new_events(process):
+        for event in self._new_events(process, has_ended):
             self._taken += 1
             if not event.parent:
                 self._take_contexts(process)
@@ -164,8 +164,9 @@ class _Following:
         self._held -= len(found)
         return found
 
-    def _new_events(self, process: Process) -> Iterator[Event]:
-        """The events that came since, those of a thread in the order of their ends."""
+    def _new_events(self, process: Process, has_ended: bool) -> Iterator[Event]:
+        """The events that came since, those of a thread in the order of their ends; while the program runs, up to the
+        first one of a library that is so new that it was not yet named when the names were read."""
         if process.events is None:
             return
         for place in sorted(self._places_with_more(process.events), key=attrgetter("sequence")):
@@ -173,12 +174,17 @@ class _Following:
             if block is None or block.head.sequence != place.sequence:
                 continue  # moved meanwhile: next time
             before = self._in_part.pop(place.sequence, 0)
+            size = process.events.layout.record_bytes
+            events = process.events.events(block._replace(events=block.events[before * size :]))
+            for number, event in enumerate(events, before):
+                if not has_ended and event.intrinsic not in process.numbered_intrinsics:
+                    self._in_part[place.sequence] = number
+                    return
+                yield event
             if place.compressed or block.place.compressed or block.head.state == FULL:
                 self._done.add(place.sequence)
             else:
                 self._in_part[place.sequence] = block.head.used
-            size = process.events.layout.record_bytes
-            yield from process.events.events(block._replace(events=block.events[before * size :]))
 
     def _places_with_more(self, events: EventFile) -> Iterator[Place]:
         for place, head in events.heads():

@@ -1,9 +1,11 @@
 """Spans that are sent while the program runs: early, each once, and the same as an export afterwards has."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 
 import pytest
@@ -174,6 +176,26 @@ def test_no_more_calls_are_held_than_there_is_room_for_and_the_rest_is_told(tmp_
     assert len(spans_in(sent)) == 3 + 1 + 1 + 1  # held, the one around them, alone, and the process
     assert {each["traceId"] for each in spans_in(sent) if each["name"] == "os.stat"} != {spans_in(sent)[-1]["traceId"]}
     assert not list(live.requests(Experiment(path)))
+
+
+@pytest.mark.any_python
+def test_calls_of_a_library_that_is_not_yet_named_are_sent_when_it_is(tmp_path):
+    running = {"pid": os.getpid(), "host": os.uname().nodename, "time_ns": time.time_ns()}
+    build = Build(tmp_path / "t.1.er", **running)
+    known = build.intrinsic("os.stat", "file")
+    build.events([event(number * MS, 1, intrinsic=known + number % 2, call=1 + number) for number in range(4)])
+    build.thread(tid=1, main=1, recorded=4, made=4)
+    live = LiveSpans()
+
+    first = names_of(live.requests(Experiment(str(build.write()))))
+    build.intrinsic("os.remove", "file")
+    then = names_of(live.requests(Experiment(str(build.write()))))
+
+    assert (first, then) == (["os.stat"], ["os.remove", "os.stat", "os.remove"])
+
+
+def names_of(requests):
+    return [each["name"] for each in spans_in(json.loads(request) for request, _ in requests)]
 
 
 @pytest.mark.long
