@@ -246,9 +246,10 @@ RUN_ALL = """
 counts = {}
 
 def trace(frame, event, argument):
-    if frame.f_code.co_name.endswith("_with"):
+    name = frame.f_code.co_qualname.split(".")[0]  # up to 3.11 a comprehension has a frame of its own
+    if name.endswith("_with"):
         if event == "line":
-            key = f"{frame.f_code.co_name} {frame.f_lineno}"
+            key = f"{name} {frame.f_lineno}"
             counts[key] = counts.get(key, 0) + 1
         return trace
 
