@@ -12,6 +12,21 @@ from interpose.reports.sentences.sentences import Sentences
 
 pytestmark = pytest.mark.any_python
 
+# Another thread waits at a pipe, from the beginning to the end.
+WATCHES = """
+    import os, subprocess, threading, time
+    reader, writer = os.pipe()
+    def watch():
+        os.read(reader, 1)
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    before = time.perf_counter()
+"""
+ENDS = """
+    os.write(writer, b"x")
+    watcher.join()
+"""
+
 
 def told(done):
     """What is found in the recording of a program, as rule, subject and sentence."""
@@ -44,38 +59,20 @@ def test_a_pipe_to_oneself_is_no_wait_for_children_that_have_ended(traced):
 
 
 def test_a_wait_at_a_pipe_is_not_blamed_on_a_child_that_lived_for_little_of_it(traced):
-    done = traced("""
-    import os, subprocess, threading, time
-    reader, writer = os.pipe()
-    def watch():
-        os.read(reader, 1)
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    before = time.perf_counter()
+    done = traced(WATCHES + """
     subprocess.run(["true"])
     time.sleep(10 * (time.perf_counter() - before) + 0.3)
-    os.write(writer, b"x")
-    watcher.join()
-    """)
+    """ + ENDS)
 
     assert_watch_is_slow(done)
 
 
 def test_a_wait_at_a_pipe_counts_while_a_child_lived(traced):
-    done = traced("""
-    import os, subprocess, threading, time
-    reader, writer = os.pipe()
-    def watch():
-        os.read(reader, 1)
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    before = time.perf_counter()
+    done = traced(WATCHES + """
     subprocess.run(["sleep", "0.9"])
     print(time.perf_counter() - before)
     time.sleep(0.5)
-    os.write(writer, b"x")
-    watcher.join()
-    """)
+    """ + ENDS)
     survey = Survey(Analysis(done.experiment))
 
     (found,) = [each for each in found_in(survey) if each.unit == PIPE]

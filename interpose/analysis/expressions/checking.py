@@ -210,7 +210,7 @@ def _is_nought(part: Part) -> bool:
 
 
 def _is_plain(part: Part) -> TypeGuard[Literal]:
-    """Whether it is a number as one would write it, and not a sum or one of very many digits."""
+    """Whether it is a number, and not a sum, nor so large that it is shown with an exponent."""
     return isinstance(part, Literal) and str(part.value).replace(".", "").isdecimal()
 
 
