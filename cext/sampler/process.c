@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 
 void process_forget(struct sampled_process *process)
 {
-    int files[] = {process->handle, process->threads_file, process->memory.file};
+    int files[] = {process->handle, process->threads_file, process->memory.file, process->environment};
     threads_forget(process);
     tables_end(&process->tables);
     codes_forget(&process->codes);
@@ -34,6 +35,17 @@ static bool is_sound(const struct interpreter_layout *layout)
             layout->code_bytes <= CODE_BYTES_AT_MOST && layout->text_ascii <= 64 && layout->bytes_value <= 64);
 }
 
+static void open_environment(struct sampled_process *process)
+{
+    char path[32], byte;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)process->reached);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (pread(file, &byte, 1, 0) == 1)
+        process->environment = file;
+    else if (file >= 0)
+        close(file);
+}
+
 static int open_files(struct sampled_process *process, const char *directory)
 {
     char path[sizeof process->tables.directory + 16];
@@ -43,6 +55,7 @@ static int open_files(struct sampled_process *process, const char *directory)
     if (process->handle < 0)
         return errno;
     process->threads_file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    open_environment(process);
     return process->threads_file < 0 ? errno : 0;
 }
 
@@ -80,8 +93,7 @@ int process_begin(struct sampled_process **begun, pid_t pid, const char *directo
         return ENOMEM;
     process->pid = process->reached = pid;
     process->layout = *layout;
-    process->handle = process->threads_file = -1;
-    process->memory.file = -1;
+    process->handle = process->threads_file = process->memory.file = process->environment = -1;
     memory_reach(process);
     process->libraries = strdup(libraries);
     int failed = begin_files(process, directory);

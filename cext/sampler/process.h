@@ -128,7 +128,7 @@ struct sampled_process {
     uint64_t pauses;
     uint32_t not_counted; /* a bit for each counter of which that was written */
     struct interpreters interpreters;
-    uint64_t program; /* a key of its file, where it has no interpreter */
+    int environment; /* its file, which is empty once the memory it was in is gone: after an exec. -1 if it always was */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

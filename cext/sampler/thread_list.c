@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sampler/calls.h"
 #include "sampler/memory.h"
@@ -126,27 +127,13 @@ static const char *path_of_tasks(const struct sampled_process *process, char pat
     return path;
 }
 
-/* False if the process executes another program, which is not recorded: that would be sampled in its place. */
-static bool is_the_program(struct sampled_process *process)
-{
-    char path[PATH_BYTES_AT_MOST];
-    struct stat status;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->reached);
-    if (stat(path, &status))
-        return true;
-    uint64_t program = key_of(status.st_dev, status.st_ino);
-    process->program = process->program ? process->program : program;
-    return process->program == program;
-}
-
 static bool count_tasks(struct sampled_process *process, uint64_t *count)
 {
     char path[PATH_BYTES_AT_MOST];
     struct stat status;
     bool is_known = stat(path_of_tasks(process, path), &status) == 0 && status.st_nlink > 2; /* it has two links of its own */
     *count = is_known ? status.st_nlink - 2 : 0;
-    process->is_over = process->is_over || !is_the_program(process);
-    return is_known && !process->is_over;
+    return is_known;
 }
 
 static void note_tasks(struct sampled_process *process)
@@ -232,9 +219,18 @@ static bool find_heads_again(struct sampled_process *process, uint64_t *heads)
     return find_heads(process, heads) || (memory_reach(process) && find_heads(process, heads));
 }
 
+/* False after an exec: the next program would be sampled in its place, with the addresses of the first. */
+static bool is_the_program(const struct sampled_process *process)
+{
+    char byte;
+    return process->environment < 0 || pread(process->environment, &byte, 1, 0) == 1;
+}
+
 bool threads_list(struct sampled_process *process)
 {
     uint64_t heads;
+    if (!is_the_program(process))
+        return false;
     if (!(has_interpreter(process) ? find_heads_again(process, &heads) : count_tasks(process, &heads)))
         return false;
     if (heads != process->heads_seen || process->until_listed == 0) {

@@ -14,8 +14,9 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.profiled import profiled
 from interpose.analysis.recording.ending import has_mapped
+from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.sampled import RUNS, Sampled
+from interpose.experiments.model.sampled import RUNS, SAMPLES, Sampled
 from interpose.profiler import Profiler
 from interpose.timing.sampler import Sampler
 from tests.hooks.test_other_interpreters import MAKING
@@ -200,6 +201,32 @@ def test_the_outcome_is_the_programs_own(interpose, tmp_path, program, code):
     assert not Experiment(str(tmp_path / "work" / "test.1.er")).damages.found
 
 
+BECOMES_ANOTHER = """
+import ctypes, os, sys, time
+def busy(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until: sum(range(1000))
+SAME_ADDRESSES, NEXT = 0x40000, "import time; print(time.monotonic_ns(), flush=True); import app; app.busy(0.3)"
+if __name__ == "__main__":
+    if len(sys.argv) == 1:  # what runs next has its memory where this one has it
+        ctypes.CDLL(None).personality(SAME_ADDRESSES)
+        os.execv(sys.executable, [sys.executable, "app.py", "again"])
+    busy(0.2)
+    os.execve(sys.executable, [sys.executable, "-c", NEXT], {"INTERPOSE": "0"})
+"""
+
+
+def test_a_program_that_the_process_becomes_is_not_sampled_as_the_one_before(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text(BECOMES_ANOTHER)
+
+    done = interpose("run", "--profile", "1000", "app.py")
+
+    before = next(each for each in Experiment(str(tmp_path / "work" / "test.1.er")).processes if each.lineage == "_x1")
+    taken = list(before.table_if_there(SAMPLES, SampleRecord).plain())
+    assert len(taken) > 20
+    assert max(each.last_ns for each in taken) < int(done.stdout)
+
+
 @pytest.mark.long
 def test_five_hundred_threads_are_sampled(interpose, tmp_path):
     (tmp_path / "work" / "app.py").write_text("""
@@ -220,6 +247,7 @@ for each in threads: each.join()
 
 SAMPLE = """
 import sys
+from interpose.experiments.format.records import SampleRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.timing.sampler import Sampler
 founder = Experiment(sys.argv[1]).founder
