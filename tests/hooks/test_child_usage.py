@@ -258,6 +258,7 @@ WAITS_FOR_ITS_OWN = """
 """
 
 
+@pytest.mark.long
 def test_what_a_process_used_is_without_the_children_that_it_waited_for(tmp_path, interpose):
     program = write_program(tmp_path, WAITS_FOR_ITS_OWN)
     words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
@@ -349,6 +350,7 @@ SHELL_WITH_A_CHILD = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_what_a_recorded_child_of_a_shell_used_is_not_the_next_programs(way, traced, interpose):
     done = traced(SHELL_WITH_A_CHILD, way)

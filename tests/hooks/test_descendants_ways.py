@@ -95,6 +95,7 @@ def needs_its_name() -> bool:
     return bool(subprocess.run(words, executable=sys.executable, env={}, capture_output=True).stderr)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["-I"], ["-S", "-E"]], ids=" ".join)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_python_is_followed_whichever_way_it_is_started(tmp_path, way, options, needs_its_name):

@@ -171,6 +171,7 @@ def is_in(everything: bytes, parts: tuple[str, ...]) -> bool:
     return any(part.encode() in everything for part in parts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [{"INTERPOSE": "1"}, {"INTERPOSE": "native"}, {"INTERPOSE": "1", "INTERPOSE_CONSOLIDATE": "1"}],

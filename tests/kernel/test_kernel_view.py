@@ -155,6 +155,7 @@ def errors_of_times(directory: Path) -> dict[str, float]:
     return {name: abs(ours / theirs - 1) for name, (ours, theirs) in figures.items()}
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_calls_have_the_wall_and_cpu_time_that_the_program_measured(tmp_path):
     """What a hypervisor takes away is CPU time to us, and not to the program: the best of some runs counts."""

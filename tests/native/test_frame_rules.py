@@ -80,6 +80,7 @@ def told(tmp_path_factory):
     return tell
 
 
+@pytest.mark.long
 def test_rules_are_those_that_readelf_tells(told):
     compared = computed = 0
     for path in libraries():

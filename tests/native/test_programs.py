@@ -868,6 +868,7 @@ int main(void)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stack", ["library", "functions"])
 def test_threads_that_load_libraries_do_not_wait_for_each_other(interpose, compiler, tmp_path, stack):
     work = tmp_path / "work"
@@ -906,6 +907,7 @@ for turn in range(8):
 """
 
 
+@pytest.mark.long
 def test_a_program_that_executes_itself_has_no_more_cpu_time_than_the_kernel_counted(traced, compiler, tmp_path):
     done = traced(WAITS_FOR_EACH, built(tmp_path, EXECUTES_ITSELF), **NATIVE)
 

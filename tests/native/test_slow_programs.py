@@ -134,6 +134,7 @@ int main(void)
 FUNCTIONS = "See in which functions: record with --native-stack functions."
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "told"),
     [
@@ -160,6 +161,7 @@ def test_a_wait_for_a_message_is_none_for_a_child_process(screen):
     assert " process 1 " in words or " process 2 " in words  # its row: msgrcv and, maybe, msgsnd
 
 
+@pytest.mark.long
 def test_waits_for_locks_are_told_with_the_program_or_the_function(screen):
     by_program = screen(THREADS % (HOLDS_A_LOCK, ""))
     by_function = screen(THREADS % (HOLDS_A_LOCK, ""), "--native-stack", "functions")
@@ -169,6 +171,7 @@ def test_waits_for_locks_are_told_with_the_program_or_the_function(screen):
     assert "Hold the lock for a shorter time" in by_function
 
 
+@pytest.mark.long
 def test_waits_of_which_nobody_knows_the_cause_are_no_cause_but_stand_out(screen):
     words = screen(THREADS % (WORKS, "usleep(100000);" + GIVES_WORK))
 

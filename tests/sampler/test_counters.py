@@ -417,6 +417,7 @@ def column(rows: list[list[str]], title: str) -> list[str]:
 WITH_COUNTERS = [("function", "function"), ("site", "line"), ("thread", "thread"), ("intrinsic", "intrinsic")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("by", "option"), WITH_COUNTERS)
 def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose, by, option):
     _, experiment = record(PROGRAM + "print(json.dumps(measured(touch)))", "--counters", "faults")

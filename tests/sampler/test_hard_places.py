@@ -131,6 +131,7 @@ def test_an_experiment_that_is_removed_meanwhile_ends_the_sampling(running):
     assert os.path.exists(f"/proc/{running.log.pid}")
 
 
+@pytest.mark.long
 def test_what_is_sampled_for_long_is_sampled_more_rarely(running):
     """The rate is halved after each record here, so each takes at least twice the rounds of the one before it."""
     rounds = 2000
@@ -328,6 +329,7 @@ thread.join()
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
 @pytest.mark.parametrize("has_decoy", [False, True])
 def test_nothing_is_read_of_the_process_that_has_the_number_outside(own_environment, tmp_path, has_decoy):
