@@ -209,6 +209,37 @@ def test_to_close_a_file_again_is_not_the_work_that_could_be_kept(shop):
     assert shop.found() == [("repeated work", 20, 20 * MS, 19 * MS)]
 
 
+def test_looking_for_a_file_again_does_not_take_the_time_of_what_writes_it(shop):
+    shop.call("io.open", "file", "/tmp/journal")
+    for _ in range(60):
+        shop.call("io.FileIO.write", "file", "/tmp/journal", line=89, bytes=5000)
+        shop.call("os.fsync", "file", "/tmp/journal", line=90)
+    shop.call("os.stat", "file", "/tmp/journal", line=91, times=3000, each_ns=3000)
+
+    assert shop.found(least_share=0) == [
+        ("fsync storm", 60, 60 * MS, 59 * MS),
+        ("repeated work", 3000, 9 * MS, 9 * MS * 2940 // 3000),
+    ]
+
+
+def test_a_file_that_is_opened_once_is_not_read_again_where_others_look_for_it(shop):
+    shop.call("os.open", "file", "/tmp/data")
+    shop.call("os.read", "file", "/tmp/data", times=20, bytes=4_000_000, each_ns=10 * MS)
+    shop.call("os.stat", "file", "/tmp/data", times=60)
+
+    assert shop.found() == [("repeated work", 60, 60 * MS, 59 * MS)]
+
+
+def test_what_is_read_after_each_change_could_not_be_kept(shop):
+    for _ in range(20):
+        shop.call("os.open", "file", "/tmp/state")
+        shop.call("os.read", "file", "/tmp/state", each_ns=9 * MS)
+        shop.call("os.write", "file", "/tmp/state", bytes=4000)
+    shop.call("os.stat", "file", "/tmp/state", times=200)
+
+    assert shop.found() == [("repeated work", 200, 200 * MS, 180 * MS)]
+
+
 def test_a_log_that_is_opened_for_each_line_is_not_repeated_work(shop):
     for _ in range(20):
         shop.call("os.open", "file", "/tmp/shop.log")

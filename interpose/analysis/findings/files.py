@@ -21,7 +21,15 @@ FORCED_IN_ONE = 2
 FORCING = frozenset(("fsync", "fdatasync", "sync", "flush"))
 # Reading the same a few times is no pattern yet.
 REPEATED_AT_LEAST = 10
-ASKING = frozenset(("open", "FileIO", "stat", "lstat", "listdir", "scandir", "access", "readlink"))
+OPENING = frozenset(("open", "FileIO"))
+ASKING = OPENING | frozenset(("stat", "lstat", "listdir", "scandir", "access", "readlink"))
+# What a file's content is read with, once it is open.
+READING = frozenset(
+    (
+        *("read", "read1", "readall", "readinto", "readinto1", "readline", "__next__", "peek"),
+        *("readv", "pread", "preadv", "seek", "tell", "lseek", "fstat"),
+    )
+)
 WRITING = frozenset(("write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range"))
 CHANGING = WRITING | {"truncate", "ftruncate", "unlink", "remove", "rename", "replace"}
 _QUERY = re.compile(r"\s*(select|with|show)\b", re.IGNORECASE)
@@ -69,15 +77,28 @@ def _files_again(survey: Survey) -> Iterator[Finding]:
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
     for detail, rows in grouped(of_paths, lambda each: each.detail):
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
-        times = [total_of(same)[0] for verb, same in grouped(rows, lambda each: each.intrinsic) if _asks(verb)]
         units = processes_of(rows)
-        if times and max(times) > units:
-            told = [each for each in rows if each.verb != "close"]  # nobody can cache that
-            _, wall_ns = total_of(told)
-            bound_ns = spared_ns(wall_ns, max(times), units)
-            floor = Floor(REPEATED_AT_LEAST, 2, counted=max(times), changes=changes)
-            named: dict[str, Any] = {"about": detail, **_most_asked(rows)}
+        if again := list(_made_again(rows, max(units, changes))):
+            times, told = max(number for number, _ in again), [each for _, same in again for each in same]
+            bound_ns = sum(spared_ns(total_of(same)[1], number, max(units, changes)) for number, same in again)
+            floor = Floor(REPEATED_AT_LEAST, 2, counted=times, changes=changes)
+            named: dict[str, Any] = {"about": detail, **_most_asked(told)}
             yield found("repeated work", told, bound_ns, units=units, unit="process", floor=floor, **named)
+
+
+def _made_again(rows: Iterable[Calls], enough: int) -> Iterator[tuple[int, list[Calls]]]:
+    """The calls on one file that a cache would save, and how often they were made: each of a kind more often than
+    `enough`, and what reads the file if it is opened more often. Nobody can cache writes, nor the end of a use."""
+    openings, reading = 0, []
+    for intrinsic, same in grouped(rows, lambda each: each.intrinsic):
+        number, _ = total_of(same)
+        openings = max(openings, number if same[0].verb in OPENING else 0)
+        if same[0].verb in READING:
+            reading += same
+        elif _asks(intrinsic) and number > enough:
+            yield number, same
+    if openings > enough and reading:
+        yield openings, reading
 
 
 def _most_asked(rows: Iterable[Calls]) -> dict[str, Any]:
