@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 from interpose.analysis.calls.account import NOTHING, ProcessAccount, Share, account, number_of_statements
+from interpose.analysis.calls.idle import idle_waits
 from interpose.analysis.calls.selection import Selects
 from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.records import Records
@@ -88,7 +90,9 @@ class Analysis:
         """Make the account of `process` unless it is known, so that its events are not read again."""
         if not self.is_part and process not in self._accounts:
             sums = records.by_thread(number_of_statements(process))
-            self._accounts[process] = account(process, sums, self.pauses)
+            made = account(process, sums, self.pauses)
+            waits_ns = idle_waits(process, records, made.open_calls)
+            self._accounts[process] = replace(made, idle_waits_ns=waits_ns)
 
     @property
     def total(self) -> Share:

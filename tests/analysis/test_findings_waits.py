@@ -382,6 +382,27 @@ def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
     assert [each.rule for each in found if each.rule != "unexplained wait"] == rules
 
 
+@pytest.mark.parametrize("is_in_progress", [False, True])
+def test_a_wait_for_a_processor_is_no_longer_than_the_waits_that_were_not_for_work(tmp_path, is_in_progress):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    get, stack = build.intrinsic("queue.Queue.get", "idle"), build.stack(build.site("/home/u/a.py", 3, "f"))
+    read = build.intrinsic("os.read", "file")
+    ended = [event(0, 100 * MS, 20 * MS, intrinsic=read, stack=stack)]
+    ended += [] if is_in_progress else [event(200 * MS, 800 * MS, 10 * MS, intrinsic=get, stack=stack, call=2)]
+    there = [{"start_ns": START_NS + 200 * MS, "start_cpu_ns": 80 * MS, "call": 2, "intrinsic": get, "stack": stack}]
+    build.events(ended)
+    ends = {"end_ns": START_NS + SECOND, "end_cpu_ns": 90 * MS, "open_calls": there if is_in_progress else []}
+    build.thread(**ends, run_delay_ns=600 * MS, main=1, tid=812, recorded=len(ended), made=2)
+    build.ended(SECOND, 90 * MS)
+    survey = Survey(Analysis(Experiment(str(build.write()))))
+
+    (found,) = [each for each in found_in(survey) if each.rule == "wait for CPU"]
+
+    assert survey.matters_ns == 210 * MS
+    assert found.wall_ns == (100 - 20 + 100 - 60) * MS
+    assert sum(survey.unseen) - survey.unseen.unexplained_ns == 600 * MS
+
+
 @pytest.mark.parametrize(("delay_ms", "first"), [(600, "repeated work"), (900, "wait for CPU")])
 def test_a_wait_for_a_processor_in_repeated_calls_would_go_with_them(tmp_path, delay_ms, first):
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)

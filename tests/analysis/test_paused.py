@@ -71,7 +71,7 @@ def test_a_wait_for_cpu_during_a_pause_is_none_of_recorded_calls(tmp_path):
     (share,) = account.threads.values()
 
     assert (share.paused_wall_ns, share.paused_cpu_ns, share.program_wall_ns) == (500 * MS, 300 * MS, 50 * MS)
-    assert unseen_wait(accounts) == (0, 50 * MS, 0)
+    assert unseen_wait(accounts) == (0, 50 * MS, 0, 0)
 
 
 WITHIN = """

@@ -77,7 +77,7 @@ class ProcessAccount:
 
     `passed` are calls of the kind `sync` that did not wait: they were counted and not recorded. `found` are the
     events that are there, `overwritten` those that gave way to newer ones in a ring, `missing` those that were recorded
-    and are not there.
+    and are not there. `idle_waits_ns` is how long each thread waited for work.
     """
 
     process: Process
@@ -92,6 +92,7 @@ class ProcessAccount:
     overwritten: int = 0
     passed: int = 0
     unseen_cpu_ns: int = 0
+    idle_waits_ns: Mapping[int, int] = field(default_factory=dict)
 
 
 def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUSES) -> ProcessAccount:

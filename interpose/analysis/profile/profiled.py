@@ -67,7 +67,7 @@ class ProcessProfile:
     """The samples of one process, and the totals of its pools: `spent` as long as threads were sampled, `unsampled`
     after their last samples. `moved` are the records with self time that belongs to pools, each with its pool: calls
     that contain code, and waits for the lock outside of other calls. `in_calls_ns` is how long its threads waited for
-    CPU elsewhere."""
+    CPU elsewhere, and `idle_ns` in calls that wait for work."""
 
     process: Process
     sampled: Sampled
@@ -76,6 +76,7 @@ class ProcessProfile:
     unsampled: dict[Pool, Spent] = field(default_factory=dict)
     moved: list[tuple[Record, Pool, bool]] = field(default_factory=list)
     in_calls_ns: int = 0
+    idle_ns: int = 0
 
     def code(
         self, group_of: Callable[[Frames], Group], with_locks: bool = True, with_tasks: bool = False
@@ -384,7 +385,9 @@ def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -
     _settle(made, account, while_sampled)
     for number, share in account.threads.items():
         of_code_ns = sum(spent.processor_ns for (thread, _), spent in made.totals() if thread == number)
-        made.in_calls_ns += delay_in_calls(share, of_code_ns, delays[number])
+        idle_wait_ns = account.idle_waits_ns.get(number, 0)
+        in_calls_ns, idle_ns = delay_in_calls(share, of_code_ns, delays[number], idle_wait_ns)
+        made.in_calls_ns, made.idle_ns = made.in_calls_ns + in_calls_ns, made.idle_ns + idle_ns
     return made
 
 
@@ -454,4 +457,5 @@ def program_waits(analysis: Analysis, found: Profiled) -> Unseen:
         other.processor_ns + sum(each.processor_ns for each in spent),
         other.unexplained_ns + sum(each.unexplained_ns for each in spent),
         in_calls_ns=other.in_calls_ns + sum(each.in_calls_ns for each in found.processes),
+        idle_ns=other.idle_ns + sum(each.idle_ns for each in found.processes),
     )

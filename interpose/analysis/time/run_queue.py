@@ -22,11 +22,12 @@ class Spent(NamedTuple):
 
 class Unseen(NamedTuple):
     """The program's wait between its calls: for a processor (estimated), and without a known cause; and its wait for
-    CPU in calls, and while they were recorded."""
+    CPU in calls and while they were recorded, at most, and in calls that wait for work, at least."""
 
     processor_ns: int = 0
     unexplained_ns: int = 0
     in_calls_ns: int = 0
+    idle_ns: int = 0
 
 
 def unseen_wait(accounts: Iterable[ProcessAccount]) -> Unseen:
@@ -71,14 +72,20 @@ def unseen_by_thread(account: ProcessAccount, delays: Mapping[int, int]) -> dict
         delayed_ns = min(waited_ns, delay_ns)
         if not account.process.log.has_all_system_calls:
             delayed_ns = _delay_of_program(share, waited_ns, delay_ns)
-        in_calls_ns = delay_in_calls(share, delayed_ns, delay_ns)
-        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns, in_calls_ns)
+        elsewhere = delay_in_calls(share, delayed_ns, delay_ns, account.idle_waits_ns.get(number, 0))
+        found[number] = Unseen(delayed_ns, waited_ns - delayed_ns, *elsewhere)
     return found
 
 
-def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int) -> int:
-    """How much of a thread's wait for CPU was not in its code; at most what it waited elsewhere."""
-    return max(min(delay_ns - of_code_ns, _waited_elsewhere(share)), 0)
+def delay_in_calls(share: Share, of_code_ns: int, delay_ns: int, idle_wait_ns: int) -> tuple[int, int]:
+    """How much of a thread's wait for CPU was in its calls, at most, and in those that wait for work, at least.
+    Together they are what was not in its code, at most what the thread waited elsewhere.
+
+    The kernel does not say which; a thread that wakes up to work waits for CPU as part of the wait for work."""
+    elsewhere_ns = _waited_elsewhere(share)
+    delayed_ns = max(min(delay_ns - of_code_ns, elsewhere_ns), 0)
+    in_calls_ns = min(delayed_ns, max(elsewhere_ns - idle_wait_ns, 0))
+    return in_calls_ns, delayed_ns - in_calls_ns
 
 
 def _waited_elsewhere(share: Share) -> int:

@@ -152,7 +152,8 @@ def wait_not_seen(screen: Screen) -> Iterator[str]:
     least_ns = max(screen.profile.total.wall_ns // 100, 1)
     found = screen.unseen if "calls" in screen.log.recorded else Unseen()
     in_table = bool(screen.profiled.processes)
-    delays = {"in code": 0 if in_table else found.processor_ns, "in calls": found.in_calls_ns}
+    code_ns = 0 if in_table else found.processor_ns
+    delays = {"in code": code_ns, "in calls": found.in_calls_ns, "while idle": found.idle_ns}
     told = [f"{duration(ns)}  {where}" for where, ns in delays.items() if ns >= least_ns]
     if told:
         yield f" wait for CPU  {', '.join(told)}, estimated: processors were busy"
