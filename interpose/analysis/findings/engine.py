@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings import drivers, event_loops, files, locks, next_steps, statements, waits
+from interpose.analysis.findings import drivers, event_loops, failures, files, locks, next_steps, statements, waits
 from interpose.analysis.findings.finding import Finding, merged
 from interpose.analysis.findings.survey import Survey
 
@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     waits.interpreter_lock,
     drivers.waits_for_the_disk,
     drivers.waits_for_a_lock,
+    failures.failed_calls,
     drivers.driver_computes,
     statements.slow_statement,
     waits.child_processes,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, largest_line, spared_ns
 from interpose.analysis.findings.statements import goes_on
 from interpose.analysis.findings.survey import Survey, grouped, processes_of, total_of
@@ -64,6 +65,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
     """The same file, address or statement without parameters read again and again."""
     yield from _files_again(survey)
     read = [each for each in survey.of_kind("db", "net") if not each.among and _is_the_same_each_time(each)]
+    read = [each for each in read if not mostly_failed([each])]  # nobody can cache what did not come
     for (_, detail), same in grouped(read, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(same)
         units = processes_of(same)

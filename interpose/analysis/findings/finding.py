@@ -28,8 +28,8 @@ class Calls:
     process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
     `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
     they are estimated for all transactions of it where `is_estimated`. `longest_ns` is what one of them took at least,
-    of `wall_ns`. A call of a database that took far longer than others like it is apart from them, and is one `among`
-    so many.
+    of `wall_ns`. `failures` are how many ended with each error, if its name is known, and their part of `wall_ns`. A
+    call of a database that took far longer than others like it is apart from them, and is one `among` so many.
     """
 
     kind: str
@@ -42,6 +42,7 @@ class Calls:
     caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
     failed: int = 0  # with an exception
+    failures: dict[str, tuple[int, int]] = field(default_factory=dict)
     unended: int = 0  # in progress when their process ended, or now
     # Of these by process and thread: since when, and their time.
     unended_at: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Calls:
     is_estimated: bool = False
     longest_ns: int = 0
     among: int = 0
+    is_part: bool = False  # the failed ones of calls that mostly did not fail
 
     def see(self, process: int, first_ns: int, last_ns: int) -> None:
         """Note that `process` made some of them between these instants."""
@@ -79,6 +81,11 @@ class Calls:
         """Add a wait of native calls of that kind."""
         self.native_wait_ns[kind] = self.native_wait_ns.get(kind, 0) + wait_ns
 
+    def add_failures(self, error: str, calls: int, wall_ns: int) -> None:
+        """Add calls that ended with this error, or more of their time."""
+        before, before_ns = self.failures.get(error, (0, 0))
+        self.failures[error] = before + calls, before_ns + wall_ns
+
     def stand_for_all(self, population: Population) -> None:
         """Make the figures those of all transactions of `population`, as those within the kept ones let expect."""
         sums = Sums(self.calls, bytes=self.bytes, rows=self.rows, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
@@ -89,6 +96,9 @@ class Calls:
         self.native_cpu_ns = native.self_cpu_ns
         for kind, wait_ns in self.native_wait_ns.items():
             self.native_wait_ns[kind] = scaled(Sums(self_wall_ns=wait_ns), population).self_wall_ns
+        for error, (calls, wall_ns) in self.failures.items():
+            made = scaled(Sums(calls, self_wall_ns=wall_ns), population)
+            self.failures[error] = made.calls, made.self_wall_ns
         self.is_estimated = population.kept < population.seen
 
     def apart(self) -> tuple[Calls, Calls] | None:
@@ -102,15 +112,25 @@ class Calls:
         rest_ns = self.wall_ns - longest_ns
         if longest_ns < max(FAR_LONGER_NS, rest_ns, FAR_LONGER * rest_ns // calls):
             return None
-        cpu_ns, failed = min(self.cpu_ns, rest_ns), min(self.failed, calls)
+        cpu_ns, error = min(self.cpu_ns, rest_ns), self._error_of(longest_ns)
+        failed = min(self.failed - (error is not None), calls)
         usual = replace(self, calls=calls, wall_ns=rest_ns, cpu_ns=cpu_ns, failed=failed, longest_ns=0)
         longest = replace(self, calls=1, wall_ns=longest_ns, cpu_ns=self.cpu_ns - cpu_ns, failed=self.failed - failed)
-        return usual, replace(longest, bytes=0, native_cpu_ns=0, native_wait_ns={}, among=self.calls)
+        longest = replace(longest, bytes=0, native_cpu_ns=0, native_wait_ns={}, among=self.calls, failures={})
+        if error is not None:
+            usual.failures = dict(self.failures)
+            usual.add_failures(error, -1, -longest_ns)
+            longest.add_failures(error, 1, longest_ns)
+        return usual, longest
+
+    def _error_of(self, longest_ns: int) -> str | None:
+        """The error with which the call ended that took so long, more than all others; None if with none."""
+        return next((error for error, (_, wall_ns) in self.failures.items() if wall_ns >= longest_ns > 0), None)
 
     @property
     def likeness(self) -> tuple[object, ...]:
         """What calls have in common that are one row of the evidence."""
-        flags = self.is_end, bool(self.sampled_in), bool(self.among)
+        flags = self.is_end, bool(self.sampled_in), bool(self.among), self.is_part
         return self.kind, self.intrinsic, self.site, self.detail, self.transaction, *flags
 
     @property

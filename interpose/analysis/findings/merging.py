@@ -19,7 +19,8 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
     for row in rows:
         into = found.get(row.likeness)
         if into is None:
-            into = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns))
+            copied = {"native_wait_ns": dict(row.native_wait_ns), "failures": dict(row.failures)}
+            into = replace(row, threads=set(row.threads), **copied)
             into.seen_ns, into.ended_ns = {}, {}
             found[row.likeness] = into
         else:
@@ -47,3 +48,5 @@ def _add(into: Calls, row: Calls) -> None:
     into.native_cpu_ns += row.native_cpu_ns
     for kind, wait_ns in row.native_wait_ns.items():
         into.add_native_wait(kind, wait_ns)
+    for error, failures in row.failures.items():
+        into.add_failures(error, *failures)

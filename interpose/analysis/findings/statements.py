@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.survey import Survey, grouped, is_connect, threads_of, total_of
 from interpose.experiments.model.stacks import Site
@@ -78,7 +79,7 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
     """The same address or database connected to again and again."""
-    connects = [each for each in survey.connects if _connects(each)]
+    connects = [each for each in survey.connects if _connects(each) and not mostly_failed([each])]
     for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = threads_of(rows)

@@ -35,7 +35,8 @@ from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE, NATIVE
 
-FIELDS = ("intrinsic", "stack", "detail")  # behind the thread
+FIELDS = ("intrinsic", "stack", "detail", "error")  # behind the thread
+ERROR = 1 + FIELDS.index("error")
 # Inner calls of these kinds, of the same kind or native, count as part of the outer call.
 WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
 # All that a connecting call does at its line counts as part of it: it reads certificates, resolves names, logs in.
@@ -295,25 +296,26 @@ class _Reading:
         their calls are missing."""
         if is_sampled:
             self._standings = {id(record): standing for record, standing in standings(self._process, records)}
-        waiting: list[tuple[Record, Named, Calls | None, bool]]
-        waiting = [(record, UNNAMED, None, False) for record in records.roots]
+        waiting: list[tuple[Record, Named, Calls | None, bool, int]]
+        waiting = [(record, UNNAMED, None, False, 0) for record in records.roots]
         while waiting:
-            record, transaction, around, connects = waiting.pop()
+            record, transaction, around, connects, error = waiting.pop()
             intrinsic = self._process.intrinsic(record.key[1]) if record.is_call else None
             if intrinsic and intrinsic.passed_over:
-                waiting.extend((each, UNNAMED, None, False) for each in record.inner)
+                waiting.extend((each, UNNAMED, None, False, 0) for each in record.inner)
                 continue
             if not transaction.text and record.name:
                 transaction = self._transaction(record)
             if intrinsic:
-                outer, around = around, self._put(record, intrinsic, transaction, around)
+                outer, around = around, self._put(record, intrinsic, transaction, around, error)
+                error = error if around is outer else record.key[ERROR]
                 around.end_at(self._number, record.sums.last_ns)
                 is_inner = around is outer and not connects and is_connect(intrinsic)
                 if is_inner:
                     self._put_inner_connect(record, intrinsic, transaction)
                 connects = is_inner or (around is outer and connects) or is_connect(around)
             if record.inner:
-                waiting.extend([(each, transaction, around, connects) for each in record.inner])
+                waiting.extend([(each, transaction, around, connects, error) for each in record.inner])
 
     def add_in_progress(self, calls: Iterable[InProgress]) -> None:
         """Add calls in progress, each thread's from the outermost on, with the time that is theirs so far."""
@@ -323,7 +325,7 @@ class _Reading:
             if not intrinsic.passed_over:
                 sums = Sums(calls=1, self_wall_ns=each.self_wall_ns, self_cpu_ns=each.self_cpu_ns)
                 sums.first_ns, sums.last_ns = call.start_ns, each.until_ns
-                record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail), 0, True, sums)
+                record = Record(None, (each.thread, call.intrinsic, call.stack, call.detail, 0), 0, True, sums)
                 outer = around.get(each.thread)
                 made = around[each.thread] = self._put(record, intrinsic, UNNAMED, outer)
                 if made is not outer:
@@ -348,13 +350,17 @@ class _Reading:
         empty."""
         return experiment_of(self._process) if self._standings.get(id(record)) in (KEPT, WITHIN) else ""
 
-    def _put(self, record: Record, intrinsic: Intrinsic, transaction: Named, around: Calls | None) -> Calls:
-        """Add the calls of `record`; returns what they are among."""
-        (_, _, stack, detail), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
+    def _put(
+        self, record: Record, intrinsic: Intrinsic, transaction: Named, around: Calls | None, error: int = 0
+    ) -> Calls:
+        """Add the calls of `record`, which were made in calls `around` that ended with `error`; returns what they are
+        among."""
+        (_, _, stack, detail, _), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
             is_native = _is_native(intrinsic)
             if is_native or around.kind == intrinsic.kind or self._is_of_connecting(around, intrinsic, stack):
                 around.add_inner(intrinsic.kind, sums, is_native)
+                self._add_failures(around, error, 0, sums.self_wall_ns)
                 return around
         if intrinsic.terminal and intrinsic.kind == "screen":
             self._survey.thinking_ns += sums.self_wall_ns
@@ -369,7 +375,7 @@ class _Reading:
 
     def _put_inner_connect(self, record: Record, intrinsic: Intrinsic, transaction: Named) -> None:
         """Add calls that connect inside others, with all that is inside them."""
-        (_, _, stack, detail), sampled_in = record.key, self._sampled_in(record)
+        (_, _, stack, detail, _), sampled_in = record.key, self._sampled_in(record)
         site, text = self._process.own_line(stack), self._process.string(detail)
         found = self._survey.inner_connects_like(intrinsic, site, text, transaction, sampled_in)
         self._add(found, record, record.sums.wall_ns, record.sums.cpu_ns)
@@ -382,12 +388,18 @@ class _Reading:
         sums = record.sums
         found.calls += sums.calls
         found.failed += sums.errors
+        self._add_failures(found, record.key[ERROR], sums.calls, wall_ns)
         found.wall_ns += wall_ns
         found.cpu_ns += cpu_ns
         found.bytes += sums.bytes
         found.rows += sums.rows
         found.threads.add((self._number, record.key[0]))
         found.see(self._number, sums.first_ns, sums.last_ns)
+
+    def _add_failures(self, found: Calls, error: int, calls: int, wall_ns: int) -> None:
+        """Note that so many of these calls ended with `error`, if it is one, and what they took."""
+        if error:
+            found.add_failures(self._process.string(error), calls, wall_ns)
 
     def _longest_ns(self, record: Record, intrinsic: Intrinsic) -> int:
         """What one of these calls took at least, without what counts apart from it; 0 if that is unknown."""

@@ -107,11 +107,17 @@ def _holder(detail: str) -> str:
 def slow_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line, or from one program without lines, that took much of the time, of any kind. Those of a
     database that took far longer than others like them are apart."""
+    for rows in slow_lines(survey):
+        yield found("slow calls", rows, floor=LARGE)
+
+
+def slow_lines(survey: Survey) -> Iterator[list[Calls]]:
+    """The calls that may be slow, of one intrinsic and from one line, or from one program without lines."""
     waits, programs = {id(each) for each in survey.waits_of_loops}, Programs(survey)
     calls = [each for each in survey.calls if id(each) not in waits and each.kind not in NOT_SLOW]
     slow = [each for each in calls if (programs.may_be_cause if programs.made(each) else _is_own)(each)]
     for _, rows in grouped(slow, lambda each: (_line_or_program(each, programs), each.intrinsic, bool(each.among))):
-        yield found("slow calls", rows, floor=LARGE)
+        yield rows
 
 
 def _is_own(each: Calls) -> bool:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from interpose.analysis.findings.finding import Finding
+from collections.abc import Sequence
+
+from interpose.analysis.findings.failures import errors_of, failures_of, mostly_failed, name_of
+from interpose.analysis.findings.finding import Calls, Finding
+from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.wording import Wording, calls_made, each_took, quoted
+
+_MOST_ERRORS = 2
 
 
 def again(words: Wording, finding: Finding) -> str:
@@ -30,8 +36,29 @@ def slow_calls(words: Wording, finding: Finding) -> str:
     assert finding.first is not None
     if among := sum(row.among for row in finding.rows):
         what = f"{finding.calls:,} of {calls_made(words, finding, among)} took far longer than the others"
-        return f"{what}{each_took(finding)} ({words.took(finding)}){_statement(finding)}."
-    return f"{calls_made(words, finding)}{each_took(finding)} ({words.took(finding)})."
+        return f"{what}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)}){_statement(finding)}."
+    return f"{calls_made(words, finding)}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)})."
+
+
+def _mostly_failed(finding: Finding) -> str:
+    """How many of the calls failed, if these took most of the time."""
+    if not mostly_failed(finding.rows):
+        return ""
+    number = sum(calls for row in finding.rows for calls, _ in failures_of(row).values())
+    return f", {number:,} failed{_with_errors(finding.rows)}"
+
+
+def failed(words: Wording, finding: Finding) -> str:
+    number = f"{finding.calls:,} of " if finding.units > 1 else ""
+    what = f"{number}{calls_made(words, finding, finding.units)} failed{_with_errors(finding.rows)}"
+    return f"{what}{each_took(finding)} ({words.took(finding)}){_statement(finding)}."
+
+
+def _with_errors(rows: Sequence[Calls]) -> str:
+    """The errors that took most of the time: ` with ReadTimeout, ConnectTimeout and 2 more`; nothing without names."""
+    named = list(dict.fromkeys(filter(None, map(name_of, errors_of(rows)))))
+    more = f" and {len(named) - _MOST_ERRORS} more" if len(named) > _MOST_ERRORS else ""
+    return f" with {clean(', '.join(named[:_MOST_ERRORS]))}{more}" if named else ""
 
 
 def _statement(finding: Finding) -> str:

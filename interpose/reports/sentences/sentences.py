@@ -26,6 +26,7 @@ _SENTENCES: dict[str, Callable[[Wording, Finding], str]] = {
     "database waits for a lock": databases.locked,
     "driver computes": databases.driver,
     "slow statement": databases.slow_statement,
+    "failed calls": calls.failed,
     "slow calls": calls.slow_calls,
     "blocked event loop": event_loops.blocked,
     "awaits one by one": event_loops.one_by_one,

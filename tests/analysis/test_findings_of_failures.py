@@ -1,0 +1,244 @@
+"""Findings about calls that failed: they name the error, and expected ends are none."""
+
+import json
+
+import pytest
+from shops import MS
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
+from interpose.analysis.transactions.estimate import Population
+from interpose.experiments.model.experiment import Experiment
+from interpose.reports.sentences.sentences import Sentences
+from tests.build import SECOND
+
+pytestmark = pytest.mark.any_python
+
+URL = "GET https://rates.example/today"
+INSERT = "INSERT INTO orders VALUES (?)"
+COUNTED = """
+import json, socket, sqlite3, time
+took, failed = 0.0, []
+def attempt(act, *arguments):
+    global took
+    began = time.perf_counter()
+    try:
+        act(*arguments)
+    except Exception as error:
+        failed.append(type(error).__name__)
+        took += time.perf_counter() - began
+"""
+
+
+def fail(shop, name, kind, detail, error, **more):
+    shop.call(name, kind, detail, error=shop.string(error), **more)
+
+
+def told(survey):
+    """Rule, calls and time of each finding, without waits for no known cause."""
+    found = [each for each in found_in(survey) if each.rule not in ("unexplained wait", "wait for CPU")]
+    return [(each.rule, each.calls, each.wall_ns) for each in found]
+
+
+def sentences(survey):
+    found = [each for each in found_in(survey) if each.rule in ("failed calls", "slow calls")]
+    return [Sentences(found, "/home/u/shop", SECOND).of(each) for each in found]
+
+
+def failures_in(done):
+    survey = Survey(Analysis(done.experiment))
+    found = [each for each in found_in(survey) if each.rule == "failed calls"]
+    return [(each, Sentences(found, str(done.directory), survey.matters_ns).of(each)) for each in found]
+
+
+def test_requests_that_timed_out_are_named_with_their_error(shop):
+    fail(shop, "requests.Session.send", "net", URL, "ReadTimeout", times=3, each_ns=100 * MS)
+    shop.call("requests.Session.send", "net", URL, each_ns=40 * MS)
+    survey = shop.survey()
+
+    assert told(survey) == [("failed calls", 3, 300 * MS)]
+    assert sentences(survey) == [
+        "3 of 4 calls of requests.Session.send from orders.py:88 line_88 failed with ReadTimeout, 100 ms each"
+        f' (300 ms of 1.00 s): "{URL}".'
+    ]
+
+
+def test_many_errors_are_counted_and_system_errors_have_no_number(shop):
+    for error, each_ms in (("OSError errno 113", 30), ("Refused", 20), ("Broken", 60), ("Reset", 10)):
+        fail(shop, "socket.socket.connect", "net", "10.0.0.1:80", error, each_ns=each_ms * MS)
+
+    assert sentences(shop.survey()) == [
+        "4 of 4 calls of socket.socket.connect from orders.py:88 line_88 failed with Broken, OSError and 2 more,"
+        ' 30.0 ms each (120 ms of 1.00 s): "10.0.0.1:80".'
+    ]
+
+
+def test_failed_calls_beside_slow_ones_hide_nothing(shop):
+    fail(shop, "sqlite3.Cursor.execute", "db", INSERT, "OperationalError", times=4, each_ns=30 * MS)
+    shop.call("sqlite3.Cursor.execute", "db", INSERT, times=4, each_ns=60 * MS)
+
+    assert told(shop.survey()) == [("slow calls", 8, 360 * MS), ("failed calls", 4, 120 * MS)]
+
+
+def test_one_call_of_many_that_failed_is_named_once(shop):
+    shop.call("sqlite3.Cursor.execute", "db", INSERT, times=9)
+    fail(shop, "sqlite3.Cursor.execute", "db", INSERT, "OperationalError", each_ns=500 * MS)
+    survey = shop.survey()
+
+    assert told(survey) == [("failed calls", 1, 500 * MS)]
+    assert sentences(survey) == [
+        "1 of 10 calls of sqlite3.Cursor.execute from orders.py:88 line_88 failed with OperationalError"
+        f' (500 ms of 1.00 s): "{INSERT}".'
+    ]
+
+
+def test_slow_calls_that_mostly_failed_say_so(shop):
+    fail(shop, "socket.socket.recv", "net", "10.0.0.1:80", "TimeoutError", times=2, each_ns=40 * MS)
+    shop.call("socket.socket.recv", "net", "10.0.0.1:80", each_ns=60 * MS)
+
+    assert sentences(shop.survey()) == [
+        "3 calls of socket.socket.recv from orders.py:88 line_88, 2 failed with TimeoutError, 46.7 ms each"
+        " (140 ms of 1.00 s)."
+    ]
+
+
+@pytest.mark.parametrize("name", ["requests.Session.send", "socket.socket.connect"])
+def test_what_failed_again_and_again_could_not_be_kept(shop, name):
+    fail(shop, name, "net", URL, "ConnectTimeout", times=40, each_ns=10 * MS)
+
+    assert told(shop.survey()) == [("failed calls", 40, 400 * MS)]
+
+
+def test_what_a_failed_request_does_inside_is_its_time(shop):
+    number = len(shop.rows) + 2
+    shop.call("socket.socket.recv", "net", "10.0.0.1:80", inside=number, each_ns=300 * MS)
+    shop.now[1] = 0
+    more = {"each_ns": 310 * MS, "inner_wall_ns": 300 * MS}
+    fail(shop, "requests.Session.send", "net", URL, "ReadTimeout", **more)
+
+    assert told(shop.survey()) == [("failed calls", 1, 310 * MS)]
+
+
+def test_failures_inside_a_call_that_succeeded_are_none(shop):
+    number = len(shop.rows) + 2
+    fail(shop, "socket.socket.connect", "net", "10.0.0.1:80", "TimeoutError", inside=number, each_ns=300 * MS)
+    shop.now[1] = 0
+    shop.call("requests.Session.send", "net", URL, each_ns=310 * MS, inner_wall_ns=300 * MS)
+
+    assert told(shop.survey()) == [("slow calls", 1, 310 * MS)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "error"),
+    [
+        ("sqlite3.Cursor.__next__", "db", "StopIteration"),
+        ("socket.socket.recv", "net", "BlockingIOError errno 11"),
+        ("ssl.SSLSocket.read", "net", "SSLWantReadError errno 2"),
+        ("aiohttp.ClientSession._request", "net", "CancelledError"),
+        ("queue.Queue.get", "sync", "Empty"),
+        ("select.epoll.poll", "idle", "TimeoutError"),
+        ("time.sleep", "sleep", "KeyboardInterrupt"),
+        ("subprocess.Popen.wait", "process", "TimeoutExpired"),
+        ("os.stat", "file", "FileNotFoundError errno 2"),
+    ],
+)
+def test_expected_ends_are_no_failures(shop, name, kind, error):
+    fail(shop, name, kind, "", error, times=3, each_ns=100 * MS)
+    survey = shop.survey()
+
+    assert "failed calls" not in [rule for rule, *_ in told(survey)]
+    assert not any("failed" in each for each in sentences(survey))
+
+
+def test_short_failures_are_not_told(shop):
+    fail(shop, "os.open", "file", "/etc/shadow", "PermissionError errno 13", times=40)
+
+    assert "failed calls" not in [rule for rule, *_ in told(shop.survey())]
+
+
+def test_both_consolidators_find_the_same_failures(shop):
+    fail(shop, "requests.Session.send", "net", URL, "ReadTimeout", times=3, each_ns=100 * MS)
+    shop.survey()
+
+    plain = Survey(Analysis(Experiment(str(shop.directory)), consolidator=PlainConsolidator))
+
+    assert told(plain) == told(Survey(Analysis(Experiment(str(shop.directory))))) == [("failed calls", 3, 300 * MS)]
+
+
+def test_failures_are_estimated_with_the_calls(shop):
+    fail(shop, "requests.Session.send", "net", URL, "ReadTimeout", times=3, each_ns=100 * MS)
+    (calls,) = shop.survey().calls
+    calls.stand_for_all(Population(kept=1, seen=2, kept_wall_ns=SECOND, passed_wall_ns=SECOND))
+
+    assert calls.failures == {"ReadTimeout": (6, 600 * MS)} == {"ReadTimeout": (calls.calls, calls.wall_ns)}
+
+
+@pytest.mark.parametrize("consolidate", ["0", "1"])
+def test_a_locked_database_is_named(traced, consolidate):
+    done = traced(
+        COUNTED
+        + """
+mine, other = (sqlite3.connect("shop.db", timeout=0.25, isolation_level=None) for _ in range(2))
+mine.execute("create table orders (number)")
+other.execute("begin immediate")
+def insert(number):
+    attempt(mine.execute, "insert into orders values (?)", (number,))
+for number in range(4):
+    insert(number)
+other.execute("commit")
+insert(5)
+print(json.dumps([took, failed]))
+""",
+        INTERPOSE_CONSOLIDATE=consolidate,
+    )
+    took, failed = json.loads(done.stdout)
+    ((found, sentence),) = failures_in(done)
+
+    assert failed == 4 * ["OperationalError"]
+    assert "4 of 5 calls of sqlite3.Connection.execute from " in sentence
+    assert " failed with OperationalError, " in sentence
+    assert 0.5 * took <= found.wall_ns / SECOND <= took
+
+
+def test_a_socket_that_times_out_is_named(traced):
+    done = traced(
+        COUNTED
+        + """
+with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+    client.settimeout(0.35)
+    for _ in range(3):
+        attempt(client.recv, 10)
+print(json.dumps([took, failed]))
+"""
+    )
+    took, failed = json.loads(done.stdout)
+    ((found, sentence),) = failures_in(done)
+
+    assert failed == 3 * ["TimeoutError"]
+    assert "3 of 3 calls of socket.socket.recv from " in sentence
+    assert 0.5 * took <= found.wall_ns / SECOND <= took
+
+
+def test_a_program_that_expects_its_exceptions_has_no_failures(traced):
+    done = traced(
+        COUNTED
+        + """
+import os, queue, subprocess
+child = subprocess.Popen(["sleep", "0.6"])
+jobs, (left, right) = queue.Queue(), socket.socketpair()
+left.setblocking(False)
+for number in range(5):
+    attempt(child.wait, 0.1)
+    attempt(jobs.get, True, 0.1)
+    attempt(left.recv, 10)
+    attempt(os.stat, "none")
+child.wait()
+print(json.dumps([took, sorted(set(failed))]))
+"""
+    )
+    _, failed = json.loads(done.stdout)
+
+    assert failed == ["BlockingIOError", "Empty", "FileNotFoundError", "TimeoutExpired"]
+    assert failures_in(done) == []
