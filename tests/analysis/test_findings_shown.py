@@ -214,6 +214,28 @@ def test_a_verdict_of_nothing_says_what_a_cause_needs_in_a_short_run(matters_ns,
     assert list(verdict(Times(matters_ns, 0, matters_ns), [], "/", 120)) == [told]
 
 
+@pytest.mark.parametrize(
+    ("kind", "intrinsic", "wait_ms", "told"),
+    [
+        ("net", "socket.recv", 500, "No finding explains the largest wait: calls of kind net waited for 500 ms of"),
+        ("sync", "threading.Lock.acquire", 500, "Slowest: 1 call of time.sleep"),
+        ("net", "select.epoll.poll", 500, "Slowest: 1 call of time.sleep"),
+        ("net", "libc.recv", 500, "Slowest: 1 call of time.sleep"),
+        ("sleep", "time.sleep", 150, "Slowest: 1 call of time.sleep"),
+    ],
+)
+def test_a_cause_is_not_called_slowest_while_a_longer_wait_has_no_finding(shop, kind, intrinsic, wait_ms, told):
+    shop.call("time.sleep", "sleep", each_ns=200 * MS)
+    found = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+    waits_ns = Counter({("sleep", "time.sleep"): 200 * MS})
+    waits_ns[kind, intrinsic] += wait_ms * MS
+
+    first, *others = verdict(Times(900 * MS, 0, 900 * MS, waits_ns=waits_ns), found, "/", 120)
+
+    assert first.startswith(told)
+    assert any(each.startswith("Largest: 1 call of time.sleep") for each in others) == first.startswith("No finding")
+
+
 def test_waits_for_most_of_the_time_stand_out_if_no_cause_is_known():
     waits_ns = Counter({("net", "libc.poll"): 400 * MS, ("net", "libc.recv"): 100 * MS, ("sync", "libc.sem_wait"): 1})
 

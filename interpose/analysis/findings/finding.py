@@ -23,7 +23,8 @@ FAR_LONGER = 10
 class Calls:
     """Calls of one intrinsic, from one line, with one detail, within transactions of one name.
 
-    `transaction` is empty outside of named transactions. The times are self times, with those of calls of the same kind
+    `transaction` is empty outside of named transactions. `work` is where the work of a pool began, if no line of the
+    program is on the stack. The times are self times, with those of calls of the same kind
     inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
     process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
     `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
@@ -38,6 +39,7 @@ class Calls:
     detail: str
     transaction: str
     sampled_in: str = ""
+    work: Site | None = None
     is_end: bool = False  # of a transaction: a commit
     caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
     calls: int = 0
@@ -131,7 +133,7 @@ class Calls:
     def likeness(self) -> tuple[object, ...]:
         """What calls have in common that are one row of the evidence."""
         flags = self.is_end, bool(self.sampled_in), bool(self.among), self.is_part
-        return self.kind, self.intrinsic, self.site, self.detail, self.transaction, *flags
+        return self.kind, self.intrinsic, self.site, self.work, self.detail, self.transaction, *flags
 
     @property
     def verb(self) -> str:

@@ -14,6 +14,7 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.blocking_code import with_lines
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.pool_work import work_of_pool
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
@@ -252,10 +253,16 @@ class Survey:
         counts[is_part][transaction] += number
 
     def calls_like(
-        self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: Named, sampled_in: str = ""
+        self,
+        intrinsic: Intrinsic,
+        site: Site | None,
+        detail: str,
+        transaction: Named,
+        sampled_in: str = "",
+        work: Site | None = None,
     ) -> Calls:
         """The calls of `intrinsic` with these, made where they are new."""
-        return self._like(self._found, intrinsic, site, detail, transaction, sampled_in)
+        return self._like(self._found, intrinsic, site, detail, transaction, sampled_in, work)
 
     def inner_connects_like(
         self, intrinsic: Intrinsic, site: Site | None, detail: str, transaction: Named, sampled_in: str
@@ -271,8 +278,9 @@ class Survey:
         detail: str,
         transaction: Named,
         sampled_in: str,
+        work: Site | None = None,
     ) -> Calls:
-        key = (intrinsic.kind, intrinsic.name, site, detail, transaction.text, sampled_in)
+        key = (intrinsic.kind, intrinsic.name, site, detail, transaction.text, sampled_in, work)
         found = rows.get(key)
         if found is None:
             found = rows[key] = Calls(*key, is_end=intrinsic.transaction == "ends")
@@ -289,6 +297,7 @@ class _Reading:
         self._process = process
         self._number = number
         self._names: dict[int, Named] = {}
+        self._works: dict[int, Site | None] = {}
         self._standings: dict[int, int] = {}  # where records stand, if transactions were sampled
 
     def add(self, records: Records, is_sampled: bool) -> None:
@@ -365,13 +374,20 @@ class _Reading:
         if intrinsic.terminal and intrinsic.kind == "screen":
             self._survey.thinking_ns += sums.self_wall_ns
         site, text = self._process.own_line(stack), self._process.string(detail)
-        found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in)
+        work = self._work(stack) if site and not site.own else None
+        found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in, work)
         self._add(found, record, sums.self_wall_ns, sums.self_cpu_ns)
         found.longest_ns = max(found.longest_ns, self._longest_ns(record, intrinsic))
         if intrinsic.kind == "sync" and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found
+
+    def _work(self, stack: int) -> Site | None:
+        """Where the work of a pool began that made calls without an own line; None outside of pools."""
+        if stack not in self._works:
+            self._works[stack] = work_of_pool(list(self._process.frames(stack)))
+        return self._works[stack]
 
     def _put_inner_connect(self, record: Record, intrinsic: Intrinsic, transaction: Named) -> None:
         """Add calls that connect inside others, with all that is inside them."""

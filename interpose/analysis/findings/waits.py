@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
+from interpose.analysis.findings.pool_work import may_be_cause, serving
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import Children, children_of
@@ -35,6 +36,8 @@ NO_WAITS = frozenset(("os.kill", "os.killpg", "os.pipe", "os.pipe2"))
 BACKGROUND = "starlette.background.BackgroundTask.__call__"
 # The unit of a wait at a pipe, which may be anyone's.
 PIPE = "pipe"
+# The unit of calls of a pool's work, without an own line.
+POOL = "pool"
 # Waits at these may be for anyone, too: threads use them.
 CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
@@ -106,18 +109,27 @@ def _holder(detail: str) -> str:
 
 def slow_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line, or from one program without lines, that took much of the time, of any kind. Those of a
-    database that took far longer than others like them are apart."""
+    database that took far longer than others like them are apart. Work of a pool without an own line is named by the
+    line at which it began."""
     for rows in slow_lines(survey):
         yield found("slow calls", rows, floor=LARGE)
+    calls, servers = _candidates(survey), serving(survey.calls)
+    for key, rows in grouped(calls, lambda each: (each.work, each.intrinsic, bool(each.among))):
+        if causes := [each for each in rows if may_be_cause(each, servers)]:
+            yield found("slow calls", causes, site=key[0], intrinsic=key[1], unit=POOL, floor=LARGE)
 
 
 def slow_lines(survey: Survey) -> Iterator[list[Calls]]:
     """The calls that may be slow, of one intrinsic and from one line, or from one program without lines."""
-    waits, programs = {id(each) for each in survey.waits_of_loops}, Programs(survey)
-    calls = [each for each in survey.calls if id(each) not in waits and each.kind not in NOT_SLOW]
+    calls, programs = _candidates(survey), Programs(survey)
     slow = [each for each in calls if (programs.may_be_cause if programs.made(each) else _is_own)(each)]
     for _, rows in grouped(slow, lambda each: (_line_or_program(each, programs), each.intrinsic, bool(each.among))):
         yield rows
+
+
+def _candidates(survey: Survey) -> list[Calls]:
+    waits = {id(each) for each in survey.waits_of_loops}
+    return [each for each in survey.calls if id(each) not in waits and each.kind not in NOT_SLOW]
 
 
 def _is_own(each: Calls) -> bool:

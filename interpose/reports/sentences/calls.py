@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from interpose.analysis.findings.failures import errors_of, failures_of, mostly_failed, name_of
 from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.waits import POOL
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.wording import Wording, calls_made, each_took, quoted
@@ -35,9 +36,15 @@ def _elsewhere(finding: Finding, calls: int) -> str:
 def slow_calls(words: Wording, finding: Finding) -> str:
     assert finding.first is not None
     if among := sum(row.among for row in finding.rows):
-        what = f"{finding.calls:,} of {calls_made(words, finding, among)} took far longer than the others"
-        return f"{what}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)}){_statement(finding)}."
-    return f"{calls_made(words, finding)}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)})."
+        made = f"{finding.calls:,} of {calls_made(words, finding, among)} took far longer than the others"
+    else:
+        made = calls_made(words, finding)
+    took = f"{made}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)})"
+    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}"
+
+
+def _of_pool(finding: Finding) -> str:
+    return " A pool made them: no line of the program is on the stack." if finding.unit == POOL else ""
 
 
 def _mostly_failed(finding: Finding) -> str:

@@ -1,0 +1,52 @@
+"""Work that was handed to a pool as it is, such as a function of a library: no line of the program is on the stacks of
+its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from interpose.analysis.findings.finding import Calls
+from interpose.analysis.time.turns import SELECTORS
+from interpose.experiments.model.stacks import Site
+
+# Where pools call their work: how the file's path and the function's name end. A library's thread outside of a pool,
+# such as one for heartbeats, mostly waits for its next turn.
+_PLACES = (
+    ("concurrent/futures/thread.py", "run"),
+    ("concurrent/futures/process.py", "_process_worker"),
+    ("multiprocessing/pool.py", "worker"),
+    ("anyio/_backends/_asyncio.py", "WorkerThread.run"),
+)
+_FILES = tuple(file for file, _ in _PLACES)
+_ACCEPTING = frozenset(("accept", "_accept"))
+_RECEIVING = frozenset(("recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "read"))
+
+
+def work_of_pool(frames: Sequence[Site]) -> Site | None:
+    """The outermost line of a pool's work; if the pool itself made the call, its line. None outside of pools. `frames`
+    are from the innermost outward."""
+    calling = next((place for place, each in enumerate(reversed(frames)) if _calls_work(each)), None)
+    if calling is None:
+        return None
+    inside = frames[: len(frames) - calling]
+    return next((each for each in reversed(inside) if each.file != inside[-1].file), inside[0])
+
+
+def _calls_work(frame: Site) -> bool:
+    return any(frame.file.endswith(file) and frame.function.endswith(name) for file, name in _PLACES)
+
+
+def serving(calls: Iterable[Calls]) -> set[int]:
+    """The processes that accept connections."""
+    return {process for each in calls if each.verb in _ACCEPTING for process, _ in each.threads}
+
+
+def may_be_cause(each: Calls, serving: Collection[int]) -> bool:
+    """Whether calls of a pool's work may be why a program is slow. A library that sleeps or selects in a pool waits for
+    its next turn, and one that receives in a server waits for a client's next request."""
+    if not each.work:
+        return False
+    if each.kind == "sleep":
+        return each.work.file.endswith(_FILES)
+    is_served = any(process in serving for process, _ in each.threads)
+    return each.intrinsic not in SELECTORS and not (is_served and each.kind == "net" and each.verb in _RECEIVING)
