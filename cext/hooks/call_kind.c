@@ -89,6 +89,16 @@ static bool is_feeder(void)
     return file && strstr(file, "multiprocessing/queues.py");
 }
 
+/* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. */
+static bool is_stock(void)
+{
+    frame *caller = frame_innermost(PyThreadState_Get());
+    Py_ssize_t bytes;
+    const char *file = caller ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
+    const char *name = file && strstr(file, "-packages/") ? strrchr(file, '/') : NULL;
+    return name && strstr(name, "pool");
+}
+
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)
 {
     if (answer_is_awaited(thread->number, KIND_net))
@@ -145,6 +155,8 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
         return slot->kinds[kind_of_result(call)];
     case CHOICE_feeder:
         return slot->kinds[is_feeder() ? KIND_idle : KIND_sync];
+    case CHOICE_stock:
+        return slot->kinds[is_stock() ? KIND_sync : KIND_idle];
     case CHOICE_queue:
         return subject_of(call) == Py_False;
     default:

@@ -14,6 +14,8 @@ from exercises import assert_recorded_as_said, source_of
 from servers import need_server
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.response_times import transactions
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
@@ -371,3 +373,32 @@ def test_messages_that_an_asynchronous_connection_is_sent(traced):
     assert len(polls) >= 4
     assert not any(event.error for event in polls)
     assert founder.string(listened.detail) == "listen sold; select ? from pg_sleep(?)"
+
+
+CROWD = """
+import asyncio, asyncpg, time
+async def ask(pool):
+    begin_ns.append(time.monotonic_ns())
+    async with pool.acquire() as connection:
+        ended_ns.append(time.monotonic_ns())
+        await connection.fetchval("select pg_sleep(0.05)")
+async def main():
+    server = {"host": "127.0.0.1", "user": "postgres", "password": "sesame", "database": "test"}
+    async with asyncpg.create_pool(min_size=2, max_size=2, **server) as pool:
+        await asyncio.gather(*(ask(pool) for _ in range(12)))
+begin_ns, ended_ns = [], []
+asyncio.run(main())
+print(max(ended_ns) - min(begin_ns))
+"""
+
+
+def test_tasks_that_wait_for_a_connection_of_asyncpg_wait_for_a_turn(traced):
+    pytest.importorskip("asyncpg")
+    done = traced(CROWD)
+
+    found = found_in(Survey(Analysis(done.experiment)))
+
+    (turns,) = (each for each in found if each.rule == "waits for a turn")
+    assert (turns.first.kind, turns.first.intrinsic, turns.first.site.line) == ("sync", "asyncio.Queue.get", 5)
+    assert (turns.units, turns.calls) == (10, 10)
+    assert 0.9 * int(done.stdout) < turns.bound_ns <= int(done.stdout)

@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     locks.unreleased,
     waits.convoys,
     waits.turns,
+    event_loops.turns,
     waits.interpreter_lock,
     drivers.waits_for_the_disk,
     drivers.waits_for_a_lock,

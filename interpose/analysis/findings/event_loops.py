@@ -21,6 +21,8 @@ AWAITS_SHARE = 0.5
 # The code of a task that blocks its loop comes before a call at a line, or after one; or it was sampled there, or all
 # that is known is the transaction.
 BEFORE, AFTER, AT, WITHIN = "block before", "block", "block at", "block within"
+# What waits for its turn.
+TASK = "waiting task"
 # These make requests on the network; other awaits may wait for anything.
 REQUESTS = frozenset(("send", "request"))
 
@@ -65,6 +67,14 @@ def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
             bound_ns = spared_ns(wall_ns, calls, tasks)
             made = found("awaits one by one", rows, bound_ns, units=tasks, unit=unit, about=each.detail, **facts)
             yield replace(made, floor=floor)
+
+
+def turns(survey: Survey) -> Iterator[Finding]:
+    """Tasks that wait at one line for their turn, as threads do; their waits overlap."""
+    for _, alike in grouped(survey.waits_for_turns, lambda each: (each.site, each.intrinsic)):
+        rows, wall_ns, facts = _evidence(survey, alike)
+        tasks = sum(len(each.tasks) for each in alike)
+        yield found("waits for a turn", rows, wall_ns, units=tasks, unit=TASK, **facts, floor=LARGE)
 
 
 def slow_awaits(survey: Survey) -> Iterator[Finding]:

@@ -20,6 +20,7 @@ from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, has_events, waits_of_loops
+from interpose.analysis.time.waits_for_turns import WaitsForTurns, waits_for_turns
 from interpose.analysis.transactions.estimate import (
     KEPT,
     WITHIN,
@@ -143,8 +144,10 @@ class Survey:
 
     @cached_property
     def idle_ns(self) -> int:
-        """Thread time in which the program waited for work, without what these calls computed."""
-        return sum(max(each.wall_ns - each.cpu_ns, 0) for each in self._found.values() if each.kind == IDLE)
+        """Thread time in which the program waited for work and no tasks for their turn, without what these calls
+        computed."""
+        waited_ns = sum(max(each.wall_ns - each.cpu_ns, 0) for each in self._found.values() if each.kind == IDLE)
+        return max(waited_ns - self.idle_in_turns_ns, 0)
 
     @cached_property
     def matters_ns(self) -> int:
@@ -211,6 +214,20 @@ class Survey:
     def slept(self) -> list[Awaited]:
         """The timers that transactions awaited while their loops waited; nothing of a part."""
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in slept(*each)]
+
+    @cached_property
+    def waits_for_turns(self) -> list[Awaited]:
+        """The waits of several tasks for their turn, by line; nothing of a part."""
+        return [one for each in self._waits_for_turns for one in each.awaited]
+
+    @cached_property
+    def idle_in_turns_ns(self) -> int:
+        """For how long event loops were idle while these tasks waited: that does not count as idle."""
+        return sum(each.idle_ns for each in self._waits_for_turns)
+
+    @cached_property
+    def _waits_for_turns(self) -> list[WaitsForTurns]:
+        return [] if self.analysis.is_part else [waits_for_turns(*each) for each in self.per_process()]
 
     @cached_property
     def awaited_at_most_ns(self) -> int:

@@ -76,7 +76,7 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
     found: dict[tuple[object, ...], Awaited] = {}
     for call in calls_of(process, lambda values: values[PLACE] in wanted):
         if call.task:
-            _group(process, call, found).add(call)
+            grouped_by_line(process, call, found).add(call)
     return list(found.values())
 
 
@@ -97,10 +97,10 @@ def slept(process: Process, records: Records) -> list[Awaited]:
         if (call.intrinsic, call.stack) in waits:
             waited[call.thread].append((call.start_ns, call.end_ns))
         elif call.task:
-            _group(process, call, found[call.thread]).add(call)
+            grouped_by_line(process, call, found[call.thread]).add(call)
     for thread, of_thread in found.items():
         for each in of_thread.values():
-            each.meanwhile = list(_meanwhile(each.spans, sorted(waited[thread])))
+            each.meanwhile = list(meanwhile(each.spans, sorted(waited[thread])))
     return [each for of_thread in found.values() for each in of_thread.values() if each.meanwhile]
 
 
@@ -125,7 +125,7 @@ def _is_served(process: Process, record: Record, place: int) -> bool:
     return around is not None
 
 
-def _meanwhile(spans: Iterable[Span], waits: Sequence[Span]) -> Iterator[Span]:
+def meanwhile(spans: Iterable[Span], waits: Sequence[Span]) -> Iterator[Span]:
     """The parts of the waits, which follow each other, that are in one of the spans or in more."""
     place = 0
     for start_ns, end_ns in joined(spans):
@@ -157,7 +157,8 @@ def _is_outermost(process: Process, record: Record, place: int) -> bool:
     return not is_inside and process.intrinsic(record.key[place]).kind in KINDS
 
 
-def _group(process: Process, call: Call, found: dict[tuple[object, ...], Awaited]) -> Awaited:
+def grouped_by_line(process: Process, call: Call, found: dict[tuple[object, ...], Awaited]) -> Awaited:
+    """The calls in `found` that are like this one, made where they are new."""
     intrinsic = process.intrinsic(call.intrinsic)
     detail = process.string(call.detail) if intrinsic.kind == "db" else ""
     key = (intrinsic.name, process.own_line(call.stack), detail)

@@ -43,7 +43,7 @@ INTRINSICS = [
     *alike("asyncio.Condition.", "asyncio.locks:Condition.", "wait", "sync idle", waits=True),
     *alike("asyncio.Semaphore.", "asyncio.locks:Semaphore.", "acquire", "sync idle", waits=True),
     *alike("asyncio.Barrier.", "asyncio.locks:Barrier.", "wait", "sync idle", waits=True),
-    *alike("asyncio.Queue.", "asyncio.queues:Queue.", "get", "idle sync", waits=True),
+    *alike("asyncio.Queue.", "asyncio.queues:Queue.", "get", "idle sync", choice="stock", waits=True),
     *alike("asyncio.Queue.", "asyncio.queues:Queue.", "put join", "sync idle", waits=True),
     *alike("queue.SimpleQueue.", "_queue:SimpleQueue.", "get", "idle sync", **TOLD, waits=True),
 ]

@@ -48,11 +48,14 @@ _KIND_COLUMNS = (
 
 def what_shares_are_of(screen: Screen) -> list[str]:
     """A line below the table if its shares are of more time than sentences compare with."""
-    if screen.survey is None or not has_idle(screen):
+    if screen.survey is None or not (has_idle(screen) or screen.survey.idle_in_turns_ns):
         return []
     whole_ns = screen.profile.total.wall_ns
     of_table = f"shares are of all thread time, {scale_for(whole_ns).show(whole_ns)}"
-    return wrapped(f" {of_table}; sentences compare with {duration(screen.survey.matters_ns)}", screen.width, "  ")
+    of_sentences = f"sentences compare with {duration(screen.survey.matters_ns)}"
+    if in_turns_ns := screen.survey.idle_in_turns_ns:
+        of_sentences += f", with {duration(in_turns_ns)} of idle in which tasks waited for a turn"
+    return wrapped(f" {of_table}; {of_sentences}", screen.width, "  ")
 
 
 def kinds(screen: Screen) -> list[str]:

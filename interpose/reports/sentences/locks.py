@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from interpose.analysis.findings.event_loops import TASK
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.waits import HELD
-from interpose.reports.formats.units import count
+from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.held_locks import is_of_interpreter, line_of, waiting_thread, waits_for_itself
 from interpose.reports.sentences.wording import MOST_LINES, Wording, cut_off
 
@@ -54,5 +55,9 @@ def _taken(words: Wording, row: Calls) -> str:
 
 def turns(words: Wording, finding: Finding) -> str:
     assert finding.first is not None
-    waited = f"{count(finding.units, 'thread')} waited {count(finding.calls, 'time')} in {finding.first.intrinsic}"
-    return f"{waited} from {words.where(finding.first)} ({words.took(finding)})."
+    of_tasks = finding.unit == TASK
+    who = count(finding.units, "task" if of_tasks else "thread")
+    where = f"in {finding.first.intrinsic} from {words.where(finding.first)}"
+    each = f", {duration(finding.each_ns)} each" if of_tasks else ""
+    took = f"at least one of them for {words.took(finding)}" if of_tasks else words.took(finding)
+    return f"{who} waited {count(finding.calls, 'time')} {where}{each} ({took})."
