@@ -22,9 +22,10 @@ def verdicts(material: Material) -> Markup:
     kept = found[:ROWS_AT_MOST]
     items = [_verdict(each, words, material.survey.matters_ns) for each in kept]
     left = [note(f"{count(len(found) - len(kept), 'more finding')}.")] if len(found) > len(kept) else []
+    in_turns = ", or idle while tasks waited for a turn" if material.survey.idle_in_turns_ns else ""
     explained = note(
         "The time beside a finding is an upper bound of what you could save; its share is of the"
-        f" {duration(material.survey.matters_ns)} that are not idle. Several findings may rest on the same calls, so"
+        f" {duration(material.survey.matters_ns)} that are not idle{in_turns}. Several findings may rest on the same calls, so"
         " these times do not add up."
     )
     return section("findings", "Findings", element("ol", items, class_="findings"), *left, explained)

@@ -118,8 +118,10 @@ def totals(screen: Screen) -> list[str]:
 
 
 def _not_idle(screen: Screen) -> str:
-    """The part of the thread time that sentences compare with, if it is less."""
-    return f" ({duration(screen.survey.matters_ns)} not idle)" if screen.survey and has_idle(screen) else ""
+    """The part of the thread time in which the program did not wait for work."""
+    if screen.survey is None or not has_idle(screen):
+        return ""
+    return f" ({duration(screen.survey.matters_ns - screen.survey.idle_in_turns_ns)} not idle)"
 
 
 def next_commands(screen: Screen) -> str:
