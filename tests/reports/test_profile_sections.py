@@ -67,6 +67,7 @@ def test_the_columns_of_every_section_add_up_to_the_totals(made, limit, sampled)
         sections, moves = values(shown, "section"), values(shown, "transaction")
 
     assert limit is None or max(map(len, (resource, files, sections))) <= limit + 1
+    assert limit is None or sum(row["transaction"] != "" for row in moves) <= limit + 1
     assert sum(row["total_ns"] for row in resource) == wall_ns
     assert sum(row["cpu_ns"] for row in resource) == cpu_ns
     assert sum(row["calls"] for row in resource) == len(found)
@@ -330,6 +331,8 @@ def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, s
         (["--format", "csv"], "--format csv takes a single --section"),
         (["--section", "sections"], "sections is not a choice. Did you mean section?"),
         (["--slices", "100000"], "--slices must be at most 1000"),
+        (["--section", "activity", "--limit", "3"], "--limit does not apply to --section activity: use --slices N"),
+        (["--section", "session", "--limit", "3"], "--limit does not apply to --section session"),
     ],
 )
 def test_what_cannot_be_shown_is_told(interpose, shop, words, told):
@@ -371,6 +374,31 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
     assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
     assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
+
+
+def test_the_longest_transactions_are_shown_and_the_others_summed(tmp_path, interpose):
+    build = Build(tmp_path / "t.1.er")
+    mark = build.intrinsic("interpose.transaction", "logic", transaction="is")
+    took_ms = {"GET /c": 30, "GET /a": 20, "GET /b": 7, "GET /d": 3}
+    begins_ns, calls = 0, []
+    for number, (name, ms) in enumerate(took_ms.items(), 1):
+        calls.append(event(begins_ns, ms * MS, MS, call=number, intrinsic=mark, detail=build.string(name)))
+        begins_ns += ms * MS
+    build.events(calls)
+    build.thread(end_ns=START_NS + begins_ns, end_cpu_ns=4 * MS, main=1)
+    build.ended(begins_ns, 4 * MS)
+    path = str(build.write())
+
+    def told(*words):
+        out = interpose("profile", path, "--section", "transaction", *words, "--format", "json").stdout
+        return [row for row in json.loads(out) if row["transaction"]]
+
+    names = [row["transaction"] for row in told("--limit", "2")]
+    others = told("--limit", "2")[-1]
+    assert names == ["GET /a", "GET /c", ".OTHERS"]
+    assert (others["mean_ns"], others["response_ns"], others["cpu_ns"]) == (None, 10 * MS, 2 * MS)
+    for figure in ("count", "response_ns", "overlap_ns", "thread_ns", "cpu_ns"):
+        assert sum(row[figure] for row in told("--limit", "2")) == sum(row[figure] for row in told())
 
 
 def test_what_a_killed_process_waited_for_cpu_is_the_same_in_the_session_and_on_the_first_screen(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Iterable
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.partial.sections import SLICES, ProfilePart, question, reduced
@@ -42,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     slices = "divide the time into N parts in the section activity (default: %(default)s)"
     parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help=slices)
-    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the row .OTHER sums the others")
+    limit = "at most N rows; .OTHER (of transactions, .OTHERS) sums the rest"
+    parser.add_argument("--limit", type=positive, metavar="N", help=limit)
     add_many_arguments(parser)
     add_output_arguments(parser)
 
@@ -52,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--format {arguments.format} takes a single --section")
     if arguments.slices > 1000:
         raise UsageError("--slices must be at most 1000")
+    if arguments.limit:
+        _refuse_limit(arguments.section or ())
     part, read = _read(arguments)
     made = Profiled(part, arguments.limit)
     chosen = arguments.section or told_unasked(made)
@@ -67,6 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
             module.write(section.table, out, table_width(out))
             out.writelines(f"{line}\n" for line in _below(section, arguments.format))
     return note_damages(read)
+
+
+def _refuse_limit(names: Iterable[str]) -> None:
+    """Raises UsageError if one of the sections that are asked for by name has no limit."""
+    for name in names:
+        if why := SECTIONS[name].unlimited:
+            raise UsageError(f"--limit does not apply to --section {name}: {why}")
 
 
 def _read(arguments: argparse.Namespace) -> tuple[ProfilePart, Experiment | Many]:

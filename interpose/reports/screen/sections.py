@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from interpose.analysis.partial.sections import (
 )
 from interpose.analysis.time.concurrency import CALLS_AT_MOST, RESTING, Resource
 from interpose.analysis.transactions import response_times
-from interpose.analysis.transactions.response_times import Transactions
+from interpose.analysis.transactions.response_times import Transaction, Transactions
 from interpose.reports.formats.table import Table, clean
 from interpose.reports.formats.units import count, duration
 from interpose.reports.screen.section import (
@@ -49,6 +49,7 @@ from interpose.reports.screen.section import (
 
 NO_LINES = "CPU of the program's own sections: not recorded (record with INTERPOSE=calls,lines)"
 SAMPLED = "CPU and wait of the program's own sections: estimated from samples (interpose report --by function: margins)"
+OTHERS = ".OTHERS"  # of transactions: .OTHER is the time in none
 OUTSIDE, OWN, UNTRACED = ".OUTSIDE", ".INTERPOSE", ".UNTRACED"
 NO_DELAY = "wait for CPU: not recorded (the kernel gave no run-queue delay); it is in wait"
 NO_EVENTS = "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)"
@@ -319,28 +320,43 @@ def _procedure_by_lines(trace: LinesPart, limit: int | None) -> Section:
 
 def transaction(made: Profiled) -> Section:
     """Transaction usage by section: the CPU time and the response time of each transaction by kind."""
-    found, kinds = made.transactions, made.transactions.kinds
+    found = made.transactions
+    by_time = sorted(found.rows, key=lambda row: (-row.thread_ns, row.name))
     rows: list[tuple[Any, ...]] = []
-    for row in sorted(found.rows, key=lambda row: row.name):
-        mean = row.response_ns // row.sums.calls if row.sums.calls and row.is_named else None
-        cpu_ns = row.cpu_ns if found.has_cpu else None
-        rows.append((row.name, "", row.sums.calls, mean, row.response_ns, row.overlap_ns, row.thread_ns, cpu_ns))
-        for kind in kinds:
-            share = row.split.get(kind)
-            if share and (share.wall_ns or share.cpu_ns):
-                is_known = found.has_cpu or kind != "logic"
-                of_thread_ns = None if row.overlap_ns else share.wall_ns
-                cpu_ns = share.cpu_ns if is_known else None
-                rows.append(("", kind, None, None, share.wall_ns, None, of_thread_ns, cpu_ns))
+    for row in sorted(by_time[: made.limit], key=lambda row: row.name):
+        rows += _parts_of(row, found)
+    rest = by_time[made.limit :] if made.limit else []
+    if rest:
+        sums = [sum(column) for column in zip(*(_figures_of(row) for row in rest), strict=True)]
+        rows.append((OTHERS, "", sums[0], None, *sums[1:4], sums[4] if found.has_cpu else None))
     heads = [Head("transaction", "transaction", TEXT), Head("section", "section", TEXT)]
     heads += [Head("count", "count", COUNT), Head("mean_ns", "mean service")]
     heads += [Head("response_ns", "response"), Head("overlap_ns", "overlap"), Head("thread_ns", "of threads")]
     heads.append(Head("cpu_ns", "CPU"))
     notes = ["rows without a name divide the transaction above them"]
+    if rest:
+        notes.append(f"{OTHERS}: the {len(rest):,} rows that --limit leaves out; .OTHER: time in no transaction")
     if not found.has_cpu:
         notes.append("CPU between calls: not recorded by transaction (record again with this version)")
     table = table_of(heads, rows, shares=("thread_ns",), whole=found.thread_ns)
     return Section("Transaction usage by section", "events, threads", table, notes)
+
+
+def _figures_of(row: Transaction) -> tuple[int, ...]:
+    return row.sums.calls, row.response_ns, row.overlap_ns, row.thread_ns, row.cpu_ns
+
+
+def _parts_of(row: Transaction, found: Transactions) -> Iterator[tuple[Any, ...]]:
+    """The row of a transaction, and one for each kind in it."""
+    calls, response_ns, overlap_ns, thread_ns, cpu_ns = _figures_of(row)
+    mean = response_ns // calls if calls and row.is_named else None
+    yield row.name, "", calls, mean, response_ns, overlap_ns, thread_ns, cpu_ns if found.has_cpu else None
+    for kind in found.kinds:
+        share = row.split.get(kind)
+        if share and (share.wall_ns or share.cpu_ns):
+            of_thread_ns = None if overlap_ns else share.wall_ns
+            of_cpu_ns = share.cpu_ns if found.has_cpu or kind != "logic" else None
+            yield "", kind, None, None, share.wall_ns, None, of_thread_ns, of_cpu_ns
 
 
 def files(made: Profiled) -> Section:
@@ -368,19 +384,20 @@ def _time_of(done: dict[str, list[int]]) -> int:
 
 
 class Kind(NamedTuple):
-    """A section: how it is made, and which parts of a profile it needs."""
+    """A section: how it is made, which parts of a profile it needs, and why its rows have no limit if so."""
 
     make: Callable[[Profiled], Section]
     needs: tuple[str, ...] = ()
+    unlimited: str = ""
 
     def __call__(self, made: Profiled) -> Section:
         return self.make(made)
 
 
 SECTIONS = {
-    "session": Kind(session),
+    "session": Kind(session, (), "its figures are always the same"),
     "resource": Kind(resource, (RESOURCES,)),
-    "activity": Kind(activity, (ACTIVITY,)),
+    "activity": Kind(activity, (ACTIVITY,), "use --slices N"),
     "wait": Kind(wait, (SERVICES,)),
     "section": Kind(section, (SERVICES, LINES)),
     "identified": Kind(identification, (IDENTIFIED,)),
