@@ -22,9 +22,11 @@ PYTHON_NAME = re.compile(r"(python|pypy)([0-9]+(\.[0-9]+)?t?)?(d|-dbg)?")
 OPTIONS_WITH_A_WORD = "XW"
 OPTIONS_THAT_MATTER = "SIEsP"
 
+REQUIRED = {"wrapt": "calls cannot be wrapped", "zstandard": "nothing is compressed or sampled"}
+
 # What an interpreter is asked to print. It must run on any Python, also 2.7, must not import the working directory's
 # files, and says where the start-up files lie in the directories that `site` reads.
-QUESTION = """
+QUESTION = f"required = {[*REQUIRED]}" + """
 import sys
 sys.path[:] = [path for path in sys.path if path]
 import json, os, site
@@ -37,12 +39,19 @@ try:
     version = interpose.__version__
 except Exception:
     version = None
+missing = []
+for name in required:
+    try:
+        __import__(name)
+    except Exception:
+        missing.append(name)
 print(json.dumps({
     "executable": sys.executable,
     "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "python": list(sys.version_info[:3]),
     "version": version,
     "flags": getattr(sys, "abiflags", ""),
+    "missing": missing if version else [],
     "site": not sys.flags.no_site,
     "startup_files": [path for path in files if os.path.exists(path)],
 }))
@@ -71,6 +80,7 @@ class Answer(NamedTuple):
     site: bool
     startup_files: Sequence[str] = ()
     flags: str = ""  # of its ABI: "t" where it has no interpreter lock
+    missing: Sequence[str] = ()  # packages that its interpose needs
     preloaded: bool = False  # our boot library is, where no start-up file of ours is read
 
     @property
@@ -83,10 +93,9 @@ class Answer(NamedTuple):
         """Whether it has no interpreter lock."""
         return "t" in self.flags
 
-    @property
-    def install_command(self) -> str:
-        """What installs interpose there."""
-        return f"{self.executable} -m pip install interpose"
+    def install_command(self, package: str) -> str:
+        """What installs a package there."""
+        return f"{self.executable} -m pip install {package}"
 
 
 def command_words(words: Sequence[str]) -> list[str]:
@@ -174,14 +183,22 @@ def obstacles(answer: Answer) -> list[str]:
             f" interpose records {'.'.join(map(str, OLDEST))} and later"
         ]
     if answer.preloaded:
-        return []
+        return _without(answer)
     if not answer.site:
         return [f"{answer.executable} is started with -S: start-up files are not read"]
     if answer.version is None:
-        return [f"{answer.executable} has no interpose; install it there: {answer.install_command}"]
+        return [f"{answer.executable} has no interpose; install it there: {answer.install_command('interpose')}"]
     if not answer.startup_files:
         return [f"{answer.executable} has interpose, but no interpose.pth where start-up files are read"]
-    return []
+    return _without(answer)
+
+
+def _without(answer: Answer) -> list[str]:
+    """What does not work for lack of a package, and how to install it."""
+    return [
+        f"{answer.executable} has no package {name}: {REQUIRED[name]}; install it: {answer.install_command(name)}"
+        for name in answer.missing
+    ]
 
 
 def _split_options(path: str, words: Sequence[str]) -> Interpreter:

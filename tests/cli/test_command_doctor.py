@@ -60,6 +60,17 @@ def test_it_says_whether_programs_can_be_sampled(examine):
     assert why_not or ("perf event" in found["sampling"] and ("exact" in found["sampling"]) == has_clock)
 
 
+def test_a_package_that_interpose_needs_is_said_to_be_missing(examine, tmp_path):
+    (tmp_path / "zstandard.py").write_text("raise ImportError('no zstandard')\n")
+
+    found, code = examine(variables={"PYTHONPATH": str(tmp_path)})
+
+    assert code == 1
+    assert found["sampling"] == "not possible: no zstandard"
+    (obstacle,) = found["obstacles"]
+    assert "has no package zstandard: nothing is compressed or sampled" in obstacle
+
+
 def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
     file = tmp_path / "work" / "pyproject.toml"
     file.write_text('[tool.interpose]\nname = "mine"\n')

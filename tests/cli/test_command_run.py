@@ -271,6 +271,16 @@ def test_where_nothing_was_recorded_it_says_so_and_leaves_nothing(interpose, tmp
     assert experiments(tmp_path / "work") == []
 
 
+def test_what_is_not_compressed_or_sampled_for_lack_of_a_package_is_one_line(interpose, tmp_path):
+    (tmp_path / "zstandard.py").write_text("raise ImportError('no zstandard')\n")
+
+    done = interpose("run", "--", sys.executable, "-c", "print()", variables={"PYTHONPATH": str(tmp_path)})
+
+    assert (done.returncode, done.stdout) == (0, "\n")
+    assert done.stderr == "interpose: nothing is compressed or sampled: no zstandard (see: interpose doctor)\n"
+    assert len(experiments(tmp_path / "work")) == 1
+
+
 def test_an_interpreter_without_interpose_is_recorded_all_the_same(interpose, tmp_path):
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)

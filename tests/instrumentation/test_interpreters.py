@@ -2,8 +2,10 @@
 
 import glob
 import os
+import re
 import shutil
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -142,6 +144,10 @@ def test_what_says_nothing_of_sense_is_no_interpreter(tmp_path):
         ),
         (Answer("/p", "cpython", (3, 11, 0), "0.1.0", False), "-S"),
         (Answer("/p", "cpython", (3, 11, 0), "0.1.0", True), "no interpose.pth"),
+        (
+            Answer("/p", "cpython", (3, 11, 0), "0.1.0", True, ["x"], missing=["zstandard"]),
+            "has no package zstandard: nothing is compressed or sampled; install it: /p -m pip install zstandard",
+        ),
     ],
 )
 def test_what_is_in_the_way_is_said(answer, said):
@@ -149,6 +155,19 @@ def test_what_is_in_the_way_is_said(answer, said):
 
     assert obstacle.startswith("/p ")
     assert said in obstacle
+
+
+def test_a_package_that_interpose_needs_and_that_cannot_be_imported_is_missing(tmp_path, monkeypatch):
+    (tmp_path / "zstandard.py").write_text("raise ImportError\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    assert interpreters.ask(Interpreter(sys.executable)).missing == ["zstandard"]
+
+
+def test_every_package_that_interpose_needs_is_looked_for():
+    needed = [re.match(r"[\w.-]+", each)[0] for each in requires("interpose") if "extra ==" not in each]
+
+    assert sorted(interpreters.REQUIRED) == sorted(needed)
 
 
 def test_nothing_is_in_the_way_of_a_whole_install():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import json
 import os
 import stat
@@ -142,6 +143,7 @@ def examine_interpreter(
 def examine_sampling() -> str:
     """Whether the code of programs that are started here can be sampled; else why not."""
     try:
+        importlib.import_module("interpose.monitor")  # it needs zstandard
         from interpose.timing.sampler import try_process
     except ImportError as error:
         return f"not possible: {error}"

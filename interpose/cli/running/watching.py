@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from interpose.cli.messages import say
 from interpose.errors import InterposeError
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ class Watching:
         try:
             self._monitor = self._monitor or _begun(self._experiment, self._profile_hz, self._counters)
             return self._monitor.look(time.monotonic() + AT_ONCE_S)
-        except (OSError, ImportError, InterposeError):
-            self._experiment = None
-            return None
+        except ImportError as error:  # of a package that the monitor needs
+            say(f"nothing is compressed{' or sampled' if self._profile_hz else ''}: {error} (see: interpose doctor)")
+        except (OSError, InterposeError):
+            pass
+        self._experiment = None
+        return None
 
     def end(self) -> None:
         """The program has ended: compress the rest, or leave it to a process of its own where that takes long, or
