@@ -1,13 +1,15 @@
+#define _GNU_SOURCE
 #include "cpython/ownership.h"
 
 #include <string.h>
 
 #include "core/generated_names.h"
+#include "core/installed_names.h"
 #include "core/recorder.h"
 
 enum { OWN_PREFIXES = 32, PREFIX_BYTES = 1024 };
 
-/* The directories of the standard library and of installed packages. */
+/* The directories of the standard library, and files of ours and of an installer's. */
 static char library_prefixes[OWN_PREFIXES][PREFIX_BYTES];
 static unsigned library_prefix_count;
 
@@ -25,7 +27,8 @@ uint32_t intern_text(PyObject *text)
 
 bool is_own_name(const char *name)
 {
-    if (is_generated_name(name, strlen(name)))
+    size_t bytes = strlen(name);
+    if (is_generated_name(name, bytes) || is_installed_name(name, bytes))
         return false;
     for (unsigned index = 0; index < library_prefix_count; index++)
         if (strncmp(name, library_prefixes[index], strlen(library_prefixes[index])) == 0)

@@ -1,9 +1,11 @@
+#define _GNU_SOURCE
 #include "sampler/codes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/generated_names.h"
+#include "core/installed_names.h"
 #include "sampler/process.h"
 
 enum {
@@ -97,7 +99,8 @@ static void name_file(struct sampled_process *process, struct code *code)
     char text[TEXT_BYTES];
     size_t bytes = codes_text(process, code->file, text);
     code->is_shim = bytes == sizeof shim - 1 && memcmp(text, shim, bytes) == 0;
-    code->own = bytes && !is_generated_name(text, bytes) && !is_below(text, bytes, process->libraries);
+    bool is_librarys = is_generated_name(text, bytes) || is_installed_name(text, bytes);
+    code->own = bytes && !is_librarys && !is_below(text, bytes, process->libraries);
     code->file_number = tables_string(&process->tables, bytes ? text : "?", bytes ? bytes : 1);
 }
 

@@ -102,11 +102,11 @@ def import_directories() -> list[bytes]:
 
 def library_directories() -> list[bytes]:
     """The places of code that is not the program's own, as bytes: directories, which end with a slash, and the script
-    that an installer made."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    that an installer made. Those of installed packages are known by their names (cext/core/installed_names.h)."""
+    major, minor = sys.version_info[:2]
     found = [os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(__file__)) + "/interpose"]
-    found += [f"{prefix}/lib/{version}" for prefix in (sys.prefix, sys.base_prefix)]
-    found += [path for path in sys.path if path.endswith(("site-packages", "dist-packages", ".zip"))]
+    found += [f"{prefix}/lib/python{major}.{minor}" for prefix in (sys.prefix, sys.base_prefix)]
+    found += [path for path in sys.path if path.endswith(f"/python{major}{minor}.zip")]
     directories = [os.fsencode(path) + b"/" for path in dict.fromkeys(found)]
     command = installed_command()
-    return [*([os.fsencode(command)] if command else []), *directories][:16]
+    return [*([os.fsencode(command)] if command else []), *directories]

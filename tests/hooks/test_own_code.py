@@ -1,7 +1,15 @@
 """Which code is the program's own: what installers generate for a package is not."""
 
+import os
+import subprocess
+import sys
+from zipfile import ZipFile
+
 import pytest
-from tracing import events_of
+from tracing import Traced, events_of, write_program
+
+from interpose.analysis.coverage.coverage import Asked, coverage
+from interpose.experiments.model.sampled import Sampled
 
 GENERATED = {
     "pip": """
@@ -82,3 +90,58 @@ def test_a_program_that_looks_much_like_one_is_own_code(traced, source):
 
     assert (done.returncode, done.stderr) == (0, "")
     assert own_functions(done) == {"<module>"}
+
+
+LIBRARY = """
+import os, time
+
+def compute():
+    os.stat(".")
+    end = time.thread_time() + 0.2
+    while time.thread_time() < end:
+        pass
+"""
+WAYS = {  # where the module lies, how it joins the path (if not at the start), and whether it is the program's own
+    "packages, joined as by a start-up file": ("base/site-packages", "import site; site.addsitedir({!r})", False),
+    "packages of Debian's": ("python3/dist-packages", "import site; site.addsitedir({!r})", False),
+    "packages, inserted by the program": ("late/site-packages", "import sys; sys.path.insert(0, {!r})", False),
+    "an editable installation": ("source", "import site; site.addsitedir({!r} + '/../venv/site-packages')", True),
+    "a directory of another name": ("my-site-packages", "import sys; sys.path.insert(0, {!r})", True),
+    "an archive": ("app.zip", "import sys; sys.path.insert(0, {!r})", True),
+    "an archive at the start": ("app.zip", "", True),
+    "packages at the start": ("base/site-packages", "", False),
+}
+
+
+def put_module(place):
+    if place.suffix == ".zip":
+        with ZipFile(place, "w") as archive:
+            archive.writestr("somebodys.py", LIBRARY)
+        return
+    place.mkdir(parents=True)
+    (place / "somebodys.py").write_text(LIBRARY)
+    packages = place.parent / "venv/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "editable.pth").write_text(f"{place}\n")
+
+
+@pytest.mark.long
+@pytest.mark.any_python
+@pytest.mark.parametrize("way", WAYS)
+def test_packages_are_a_librarys_whenever_they_join_the_path(tmp_path, own_environment, way):
+    directory, join, is_own = WAYS[way]
+    place = tmp_path / directory
+    put_module(place)
+    program = write_program(tmp_path, f"{join.format(str(place))}\nimport somebodys\nsomebodys.compute()\n")
+    variables = own_environment if join else {**own_environment, "PYTHONPATH": str(place)}
+    words = [sys.executable, "-m", "interpose", "run", "--record", "calls,coverage,profile", str(program)]
+
+    done = Traced(tmp_path, subprocess.run(words, cwd=tmp_path, env=variables, capture_output=True, text=True))
+
+    founder = done.experiment.founder
+    sampled = Sampled(founder)
+    sites = {site for each in sampled.samples() for site in sampled.frames(each.stack)}
+    covered = {os.path.basename(module.path) for module in coverage(done.experiment, Asked()).modules}
+    assert ("compute" in own_functions(done)) == is_own
+    assert {site.own for site in sites if site.function == "compute"} == {is_own}
+    assert ("somebodys.py" in covered) == is_own

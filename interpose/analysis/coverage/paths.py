@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 FILES_AT_MOST = 100_000
 SOURCES, EXTENSIONS, COMPILED = (".py", ".pyw"), (".so",), (".pyc",)
-_LEFT_OUT = {"__pycache__", "site-packages", "node_modules"}
+_LEFT_OUT = {"__pycache__", "site-packages", "dist-packages", "node_modules"}
 _GLOB = re.compile(r"^\*+/|/\*+$|\*\*+/?|\*|\?|\[!?[^\]]*\]|.", re.DOTALL)
 
 
