@@ -336,7 +336,20 @@ def test_what_ran_in_no_context_is_shown_so(shop, capsys):
 def test_a_share_that_is_too_small_is_an_exit_code(shop, capsys, least, code):
     assert main(["coverage", "report", str(shop.run()), "--fail-under", least]) == code
 
-    assert ("70.0 % covered, less than" in capsys.readouterr().err) == bool(code)
+    assert ("70.0 % of statements covered, less than" in capsys.readouterr().err) == bool(code)
+
+
+@pytest.mark.parametrize("what", ["report", "lcov", "xml", "json"])
+@pytest.mark.parametrize(
+    ("words", "told"), [([], "70.0 % of statements"), (["--branch"], "66.7 % of statements and branches")]
+)
+def test_the_same_share_is_compared_in_every_format(shop, capsys, what, words, told):
+    command = ["coverage", what, str(shop.run()), *words]
+
+    codes = [main([*command, "--fail-under", least]) for least in ("66", "69", "71")]
+
+    assert codes == ([0, 2, 2] if words else [0, 0, 2])
+    assert f"{told} covered, less than 71 %" in capsys.readouterr().err
 
 
 def test_a_share_is_rounded_as_coverage_py_does():

@@ -51,7 +51,7 @@ def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
         "--fail-under",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit code {BELOW} if coverage is below this (with --branch: including branches)",
+        help=f"exit code {BELOW} if fewer statements are covered (with --branch: statements and branches)",
     )
 
 
@@ -95,12 +95,14 @@ def ended(experiment: Experiment | Many, found: Coverage, arguments: argparse.Na
     least = getattr(arguments, "fail_under", None)
     if least is None:
         return damaged
-    share = found.own + found.branches if getattr(arguments, "branch", False) else found.own
+    with_branches = getattr(arguments, "branch", False)
+    share = found.own + found.branches if with_branches else found.own
     if share.whole == 0 and all(module.table for module in found.modules):
         return damaged  # nothing is missing of nothing
     if share.percent is not None and share.percent >= least:
         return damaged
-    say(f"{experiment.name}: {_below(share.percent, least)} covered, less than {least:g} %")
+    of = "statements and branches" if with_branches else "statements"
+    say(f"{experiment.name}: {_below(share.percent, least)} of {of} covered, less than {least:g} %")
     return BELOW
 
 
