@@ -5,6 +5,7 @@
 
 #include "core/recorder.h"
 #include "cpython/attributes.h"
+#include "cpython/ownership.h"
 #include "cpython/side_lock.h"
 
 enum { ROOTS = 64, LINES_AT_MOST = 16384 };
@@ -41,20 +42,13 @@ static bool is_below_known_root(const char *file)
     return false;
 }
 
-static const char *plain_text(PyObject *text)
-{
-    const char *plain = text && PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8(text) : NULL;
-    if (!plain)
-        PyErr_Clear();
-    return plain;
-}
-
 /* If the file is below a directory that was added to sys.path later, the log gets that directory. */
 static void note_root_among(PyObject *roots, const char *file)
 {
+    char root[FILE_ROOM];
     for (Py_ssize_t index = 0; known_root_count < ROOTS && index < PySequence_Fast_GET_SIZE(roots); index++) {
-        const char *root = plain_text(PySequence_Fast_GET_ITEM(roots, index));
-        size_t bytes = root ? strlen(root) : 0;
+        PyObject *each = PySequence_Fast_GET_ITEM(roots, index);
+        size_t bytes = PyUnicode_CheckExact(each) && name_of_file(each, root) ? strlen(root) : 0;
         if (bytes && root[0] == '/' && strncmp(file, root, bytes) == 0 && (root[bytes - 1] == '/' || file[bytes] == '/')) {
             if (add_known_root(root))
                 recorder_note_root(root);
@@ -123,8 +117,8 @@ static bool is_anybodys(const char *file)
 
 void note_source(PyObject *file, uint32_t name)
 {
-    const char *plain = plain_text(file);
-    if (!plain || is_anybodys(plain))
+    char plain[FILE_ROOM];
+    if (!name_of_file(file, plain) || is_anybodys(plain))
         return;
     PyObject *entry = linecache_entry(file), *lines = lines_of_no_file(entry);
     PyErr_Clear();

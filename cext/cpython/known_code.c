@@ -79,7 +79,7 @@ void known_code_name(struct known_code *known, frame *here)
         return;
     PyObject *module = module_of(here);
     known->texts = recorder.serial;
-    known->file = intern_text(known->code->co_filename);
+    known->file = intern_file(known->code->co_filename);
     known->function = intern_text(known->code->co_qualname);
     known->module = module ? intern_text(module) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "core/generated_names.h"
 #include "core/installed_names.h"
+#include "core/path_name.h"
 #include "core/recorder.h"
 
 enum { OWN_PREFIXES = 32, PREFIX_BYTES = 1024 };
@@ -36,14 +37,30 @@ bool is_own_name(const char *name)
     return true;
 }
 
-uint32_t is_own(PyObject *file)
+bool name_of_file(PyObject *file, char room[FILE_ROOM])
 {
     PyObject *encoded = PyUnicode_EncodeFSDefault(file);
-    uint32_t own = encoded ? is_own_name(PyBytes_AS_STRING(encoded)) : 1;
-    if (!encoded)
-        PyErr_Clear();
+    size_t bytes = encoded ? (size_t)PyBytes_GET_SIZE(encoded) : FILE_ROOM;
+    bool fits = bytes < FILE_ROOM && strlen(PyBytes_AS_STRING(encoded)) == bytes;
+    if (fits) {
+        memcpy(room, PyBytes_AS_STRING(encoded), bytes + 1);
+        path_name(room, "");
+    }
+    PyErr_Clear();
     Py_XDECREF(encoded);
-    return own;
+    return fits;
+}
+
+uint32_t intern_file(PyObject *file)
+{
+    char name[FILE_ROOM];
+    return name_of_file(file, name) ? string_intern(name, strlen(name)) : intern_text(file);
+}
+
+uint32_t is_own(PyObject *file)
+{
+    char name[FILE_ROOM];
+    return !name_of_file(file, name) || is_own_name(name);
 }
 
 void forget_library_prefixes(void)

@@ -19,3 +19,10 @@ VISIBLE void forget_library_prefixes(void);
 
 /* The number of a text, as the file system has it: a file's name need not be UTF-8. */
 VISIBLE uint32_t intern_text(PyObject *text);
+
+/* The same of a code object's file, by its one name (core/path_name.h). */
+uint32_t intern_file(PyObject *file);
+
+/* That name, in `room`; false if it has no room there. An exception must not be set. */
+enum { FILE_ROOM = 4096 };
+VISIBLE bool name_of_file(PyObject *file, char room[FILE_ROOM]);

@@ -69,7 +69,7 @@ static struct code_sites describe_code(frame *here)
         .serial = recorder.serial,
         .own = is_own_code(code, here),
         .code = code,
-        .file = intern_text(code->co_filename),
+        .file = intern_file(code->co_filename),
         .function = intern_text(code->co_qualname),
         .first_line = (uint32_t)code->co_firstlineno,
         .count = (uint32_t)Py_SIZE(code),

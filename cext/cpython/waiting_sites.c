@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/intern.h"
+#include "core/path_name.h"
 #include "cpython/ownership.h"
 #include "cpython/sites.h"
 
@@ -69,6 +70,13 @@ static size_t copy_text(PyObject *text, char room[NAME_ROOM])
     return bytes;
 }
 
+static size_t copy_file(const PyCodeObject *code, char room[NAME_ROOM])
+{
+    copy_text(code->co_filename, room);
+    path_name(room, "");
+    return strlen(room);
+}
+
 /* Own cost. */
 static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
 {
@@ -78,7 +86,7 @@ static uint32_t write_site(frame *frame, PyCodeObject *code, uint32_t *own_code)
     int offset = frame_instruction(frame) * (int)sizeof(_Py_CODEUNIT), line = PyCode_Addr2Line(code, offset);
     struct site site = {.instruction = (uint32_t)offset, .first_line = (uint32_t)code->co_firstlineno};
     site.line = line > 0 ? (uint32_t)line : 0;
-    site.file = string_intern(name, copy_text(code->co_filename, name));
+    site.file = string_intern(name, copy_file(code, name));
     site.own = *own_code = is_own_name(name);
     site.function = string_intern(name, copy_text(code->co_qualname, name));
     uint64_t key = hash_bytes((const char *)&site, sizeof site) | 1;
@@ -165,7 +173,7 @@ static frame *own_frame(frame *innermost)
     char name[NAME_ROOM];
     frame *each = innermost;
     for (unsigned depth = 0; each && depth < OUTWARD; depth++, each = frame_outer(each)) {
-        copy_text(frame_code(each)->co_filename, name);
+        copy_file(frame_code(each), name);
         if (is_own_name(name))
             return each;
     }
@@ -178,7 +186,7 @@ size_t describe_waiting(frame *frame, char *text, size_t room)
     frame = own_frame(frame);
     PyCodeObject *code = frame_code(frame);
     int line = PyCode_Addr2Line(code, frame_instruction(frame) * (int)sizeof(_Py_CODEUNIT));
-    copy_text(code->co_filename, file);
+    copy_file(code, file);
     copy_text(code->co_qualname, function);
     int length = snprintf(text, room, "%.800s:%d %.200s", file, line, function);
     return length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;

@@ -2,6 +2,7 @@
 
 #include "core/visible.h"
 #include "cpython/attributes.h"
+#include "cpython/ownership.h"
 #include "cpython/sites.h"
 
 static const char *text_or_null(PyObject *text)
@@ -12,13 +13,13 @@ static const char *text_or_null(PyObject *text)
     return found;
 }
 
-static struct call_site call_site_of(frame *here, PyObject *module)
+static struct call_site call_site_of(frame *here, PyObject *module, char file[FILE_ROOM])
 {
     PyCodeObject *code = frame_code(here);
     int line = PyCode_Addr2Line(code, (int)((size_t)frame_instruction(here) * sizeof(_Py_CODEUNIT)));
     return (struct call_site){
         .module = text_or_null(module),
-        .file = text_or_null(code->co_filename),
+        .file = name_of_file(code->co_filename, file) ? file : NULL,
         .function = text_or_null(code->co_qualname),
         .line = line > 0 ? (uint32_t)line : 0,
     };
@@ -35,7 +36,8 @@ unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *names = frame_globals(here);
     PyObject *module = names && PyDict_CheckExact(names) ? entry_named(names, "__name__") : NULL;
-    struct call_site site = call_site_of(here, module);
+    char file[FILE_ROOM];
+    struct call_site site = call_site_of(here, module, file);
     unsigned bits = by(&site);
     Py_XDECREF(module);
     PyErr_Restore(type, value, traceback);

@@ -1,11 +1,13 @@
 #define _GNU_SOURCE
 #include "sampler/codes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/generated_names.h"
 #include "core/installed_names.h"
+#include "core/path_name.h"
 #include "sampler/process.h"
 
 enum {
@@ -93,11 +95,24 @@ static bool is_below(const char *file, size_t bytes, const char *directories)
     return false;
 }
 
+/* As the process names it itself. */
+static size_t text_of_file(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES + 1])
+{
+    char root[32];
+    size_t bytes = codes_text(process, address, into);
+    into[bytes] = 0;
+    if (strlen(into) != bytes)
+        return bytes;
+    snprintf(root, sizeof root, "/proc/%d/root", (int)process->reached);
+    path_name(into, root);
+    return strlen(into);
+}
+
 static void name_file(struct sampled_process *process, struct code *code)
 {
     static const char shim[] = "<shim>";
-    char text[TEXT_BYTES];
-    size_t bytes = codes_text(process, code->file, text);
+    char text[TEXT_BYTES + 1];
+    size_t bytes = text_of_file(process, code->file, text);
     code->is_shim = bytes == sizeof shim - 1 && memcmp(text, shim, bytes) == 0;
     bool is_librarys = is_generated_name(text, bytes) || is_installed_name(text, bytes);
     code->own = bytes && !is_librarys && !is_below(text, bytes, process->libraries);
