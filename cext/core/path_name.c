@@ -7,9 +7,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static bool has_dots(const char *path)
+{
+    while ((path = strstr(path, "/."))) {
+        path += path[2] == '.' ? 3 : 2;
+        if (!*path || *path == '/')
+            return true;
+    }
+    return false;
+}
+
 static bool is_plain_already(const char *path)
 {
-    return path[0] != '/' || !(strstr(path, "/.") || strstr(path, "//"));
+    return path[0] != '/' || !(has_dots(path) || strstr(path, "//"));
 }
 
 static bool is_directory(const char *path, const char *root)

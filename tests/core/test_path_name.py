@@ -19,7 +19,7 @@ from tests.recorder_library import RecorderLibrary
 
 pytestmark = pytest.mark.any_python
 
-PARTS = st.lists(st.sampled_from(["in", "link", "..", ".", "", "gone"]), max_size=8)
+PARTS = st.lists(st.sampled_from(["in", "link", "..", ".", "", "gone", "..."]), max_size=8)
 SPAWNING = """
 import multiprocessing, os, time
 
