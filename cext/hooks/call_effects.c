@@ -7,6 +7,7 @@
 
 #include "kinds.h"
 #include "core/children.h"
+#include "cpython/attributes.h"
 #include "hooks/await_table.h"
 #include "hooks/child_processes.h"
 #include "hooks/child_waits.h"
@@ -16,6 +17,15 @@
 #include "hooks/object_descriptor.h"
 #include "hooks/open_calls.h"
 #include "hooks/slot.h"
+
+int descriptor_at_attribute(const struct call *call)
+{
+    PyObject *ways = call->slot->attributes;
+    PyObject *found = call->owner && ways ? attribute_at(call->owner, PyTuple_GET_ITEM(ways, 0)) : NULL;
+    int number = descriptor_of(found);
+    Py_XDECREF(found);
+    return number;
+}
 
 /* Was it made within a wait for work? Itself it may still be in the table of calls in progress. */
 static bool is_for_work(const struct call *call)
@@ -181,6 +191,9 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
     case EFFECT_receive:
         if (bytes)
             descriptor_moved(call->descriptor, is_for_work(call) ? LAST_FOR_WORK : LAST_RECEIVED, false);
+        break;
+    case EFFECT_one_way:
+        descriptor_moved(descriptor_at_attribute(call), LAST_FOR_WORK, false);
         break;
     case EFFECT_fork:
         if (PyTuple_Check(result))

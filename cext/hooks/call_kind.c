@@ -4,8 +4,8 @@
 #include <sys/wait.h>
 
 #include "cpython/attributes.h"
-#include "cpython/frame.h"
 #include "hooks/await_table.h"
+#include "hooks/callers.h"
 #include "hooks/carried_transactions.h"
 #include "hooks/database_server.h"
 #include "hooks/idle_descriptors.h"
@@ -77,26 +77,6 @@ static enum kind kind_of_result(const struct call *call)
     bool is_of_threads = is_pool_of_threads(pool);
     Py_XDECREF(pool);
     return is_of_threads ? KIND_sync : KIND_process;
-}
-
-/* Does the thread wait that sends what was put into a queue of multiprocessing? */
-static bool is_feeder(void)
-{
-    frame *caller = frame_innermost(PyThreadState_Get());
-    Py_ssize_t bytes;
-    const char *name = caller ? bytes_of_text(frame_code(caller)->co_name, &bytes) : NULL;
-    const char *file = name && strcmp(name, "_feed") == 0 ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
-    return file && strstr(file, "multiprocessing/queues.py");
-}
-
-/* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. */
-static bool is_stock(void)
-{
-    frame *caller = frame_innermost(PyThreadState_Get());
-    Py_ssize_t bytes;
-    const char *file = caller ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
-    const char *name = file && strstr(file, "-packages/") ? strrchr(file, '/') : NULL;
-    return name && strstr(name, "pool");
 }
 
 enum kind kind_of_poll(const struct thread *thread, uint32_t watcher, bool is_sure)

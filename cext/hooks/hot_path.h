@@ -19,6 +19,7 @@
 #include "hooks/call_effects.h"
 #include "hooks/call_kind.h"
 #include "hooks/call_result.h"
+#include "hooks/callers.h"
 #include "hooks/checked_begin.h"
 #include "hooks/child_processes.h"
 #include "hooks/fetches.h"
@@ -54,6 +55,8 @@ static inline bool passes_through(const struct call *call, const struct thread *
 {
     if (call->slot->choice == CHOICE_outermost)
         return inside(thread, KIND_db);
+    if (call->slot->choice == CHOICE_deliveries)
+        return !awaits_deliveries(call, thread);
     return call->slot->choice == CHOICE_connection && takes_requests(call);
 }
 

@@ -63,6 +63,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
     X(queue,      "the first kind, unless it is told not to wait") \
     X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
+    X(deliveries, "idle where a client of RabbitMQ waits for deliveries; else passed through") \
     X(pool,       "process; sync where what `attribute` leads to is a pool of threads") \
     X(feeder,     "the first kind; idle where the thread that feeds a queue of multiprocessing waits for items") \
     X(stock,      "idle; sync where a module of pools, of an installed package, waits for what others have taken")
@@ -79,6 +80,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(accept,   "the result begins with the descriptor of a server's connection") \
     X(send,     "something was sent") \
     X(receive,  "something was received") \
+    X(one_way,  "nothing answers what was sent on the connection that `attribute` leads to") \
     X(watch,    "a descriptor was registered to be waited for") \
     X(unwatch,  "it no longer is") \
     X(unwatch_all, "nothing is registered: with the result, or with the object where there is none") \

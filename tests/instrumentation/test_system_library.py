@@ -12,7 +12,17 @@ from tracing import Traced, environment, events_of, write_program
 
 from interpose.config import levels
 from interpose.instrumentation import system_library
-from interpose.instrumentation.system_library import PACKAGES, contexts, every, marks, of_packages, served, tracers, web
+from interpose.instrumentation.system_library import (
+    PACKAGES,
+    contexts,
+    every,
+    marks,
+    of_packages,
+    rabbitmq,
+    served,
+    tracers,
+    web,
+)
 from interpose.library import Intrinsic, resolve
 
 INTRINSICS = every()
@@ -24,6 +34,7 @@ SINCE_3_13 |= {each.name for each in INTRINSICS if each.module == "dbm.sqlite3"}
 
 # No line of a program's own is around them: test_served, test_library_tasks and test_library_http look at them.
 IN_THREADS_OF_PACKAGES = {
+    *(each.name for each in rabbitmq.INTRINSICS),  # test_rabbitmq
     "celery.worker.trace_task_ret",
     "celery.worker.fast_trace_task",
     "dramatiq.rabbitmq.Consumer.__next__",

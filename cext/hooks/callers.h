@@ -1,0 +1,16 @@
+/* Who called, where that shows what a call waits for. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "hooks/call.h"
+#include "hooks/open_calls.h"
+
+/* Does the thread wait that sends what was put into a queue of multiprocessing? */
+bool is_feeder(void);
+
+/* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. */
+bool is_stock(void);
+
+/* Does a client of RabbitMQ wait for deliveries, rather than for the answer to something that it sent? */
+bool awaits_deliveries(const struct call *call, const struct thread *thread);
