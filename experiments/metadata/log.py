@@ -79,6 +79,7 @@ class Log:
     ppid: int = 0
     pid_namespace: int = 0  # its inode; 0 if unknown
     start_ns: int = 0
+    is_start_estimated: bool = False  # it was lost, and something of the process that began soon after stands in
     time_ns: int = 0
     parent: str = ""
     events: list[LogEvent] = field(default_factory=list)

@@ -44,6 +44,15 @@ class Process(RecordedStacks, RecordedThreads, RecordedIntrinsics):
         self.starter: Process | None = None
         self.descendants: list[Process] = []
         self.experiment = ""  # its name, where several are read as one
+        if not self.log.start_ns:
+            self._supply_start()
+
+    def _supply_start(self) -> None:
+        """Take the start of the first thread for that of the process, which the log has lost."""
+        self.log.start_ns = self.first_thread_ns()
+        self.log.is_start_estimated = self.log.start_ns > 0
+        instead = "the start of its first thread is used" if self.log.start_ns else "times since then are unknown"
+        self.damages.add(f"{self.place}/log.xml", f"the start of the process is missing; {instead}")
 
     def files(self) -> Iterator[str]:
         """The files that this process's sites, traced functions and covered code name, each once."""

@@ -55,6 +55,10 @@ class RecordedThreads(RecordedFiles):
             found = [old if old.adds_up else new for old, new in zip(found, again, strict=False)]
         return found
 
+    def first_thread_ns(self) -> int:
+        """The monotonic instant at which the first thread was first seen; 0 if none is known."""
+        return min((thread.record.start_ns for thread in self._read_threads()), default=0)
+
     def _read_threads(self) -> list[Thread]:
         table = self._threads
         if table is None:

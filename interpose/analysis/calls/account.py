@@ -106,7 +106,7 @@ def account(process: Process, sums: Mapping[int, Sums], pauses: Pauses = NO_PAUS
     open_calls = list(calls_in_progress(process, events, until_ns, known_cpu_ns, is_running))
     shares = _shares(process, sums, pauses, until_ns, known_cpu_ns, open_calls, is_running)
     found = total(sums.values()).calls
-    missing = 0 if is_running else _missing(process, found)
+    missing = 0 if is_running else missing_events(process, found)
     return ProcessAccount(
         process=process,
         ending=end,
@@ -283,8 +283,8 @@ def _divided(
     )
 
 
-def _missing(process: Process, found: int) -> int:
-    """How many events were recorded and are not there, which is noted."""
+def missing_events(process: Process, found: int) -> int:
+    """How many events were recorded and are not there, of which `found` are; that is noted."""
     recorded = sum(thread.record.recorded for thread in process.threads) - process.overwritten
     missing = max(recorded - found, 0)
     if missing:

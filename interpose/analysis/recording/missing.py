@@ -1,4 +1,4 @@
-"""Processes whose recordings were there and are gone: a forked process has its log before it runs anything else."""
+"""What was recorded and is gone: forked processes, which have a log before they run anything else, and calls."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import errno
 import os
 from collections.abc import Iterator
 
+from interpose.analysis.calls.account import missing_events
+from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import why_not
 from interpose.experiments.format.children import FORK, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.metadata import names
@@ -24,6 +26,17 @@ def note_missing(experiment: Experiment) -> None:
         for child in process.not_followed:
             if _was_recorded(child, process, least):
                 _note(experiment, f"{process.lineage}_f{child.record.number}{names.SUFFIX}", child.record.pid)
+
+
+def note_missing_events(experiment: Experiment) -> None:
+    """Note as damage recorded calls that are not there, as the heads of the blocks tell, whose events are not read.
+
+    Left out is what runs, overwrites its oldest calls, or is consolidated: there, heads do not tell.
+    """
+    for process in experiment.processes:
+        is_told = not process.is_ring and process.stamp_of_consolidated() is None
+        if is_told and process.events and ending(process).state != "running":
+            missing_events(process, sum(head.used for _, head in process.events.heads()))
 
 
 def _note(experiment: Experiment, name: str, pid: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.recording.calendar import span_of
 from interpose.analysis.recording.command import command_of
 from interpose.analysis.time.run_queue import Spent, spent_by_thread, whole_of
 from interpose.experiments.metadata.map import Collector
@@ -64,6 +65,7 @@ def reduced(analysis: Analysis) -> SessionPart:
 
 def merged(given: list[SessionPart]) -> SessionPart:
     """What was measured in all."""
+    begins_ns, ends_ns = span_of((each.begins_ns, each.ends_ns) for each in given)
     return SessionPart(
         name=next((each.name for each in given), ""),
         commands=_each_once(each.commands for each in given),
@@ -71,8 +73,8 @@ def merged(given: list[SessionPart]) -> SessionPart:
         experiments=sum(each.experiments for each in given),
         processes=sum(each.processes for each in given),
         threads=sum(each.threads for each in given),
-        begins_ns=min((each.begins_ns for each in given), default=0),
-        ends_ns=max((each.ends_ns for each in given), default=0),
+        begins_ns=begins_ns,
+        ends_ns=ends_ns,
         spent=whole_of(each.spent for each in given),
         calls=sum(each.calls for each in given),
         dropped=sum(each.dropped for each in given),

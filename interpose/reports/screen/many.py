@@ -19,13 +19,14 @@ from interpose.analysis.findings.finding import merged as merged_findings
 from interpose.analysis.findings.merging import with_like_rows_together
 from interpose.analysis.findings.survey import Survey, Times
 from interpose.analysis.partial.partial import Head, Question, Reduction
+from interpose.analysis.recording.calendar import span_of
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.files import Damages
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, duration, scale_for
 from interpose.reports.screen.kinds_table import kinds_of
-from interpose.reports.screen.state import events_lost, what_is_missing
+from interpose.reports.screen.state import calendar_span, events_lost, what_is_missing
 from interpose.reports.screen.verdict import verdict
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
@@ -66,7 +67,6 @@ def screen_part(analysis: Analysis, question: Question) -> ScreenPart:
     recorded = experiment.founder.log.recorded
     has_findings = "calls" in recorded and not experiment.founder.log.interval
     rows, accounts = reduced(analysis, "site", question.is_scaled), analysis.accounts
-    logs = [(each.process.log, each.latest_ns) for each in accounts]
     lost = events_lost(accounts)
     least_ns = CANDIDATE_SHARE * survey.matters_ns
     found = [each for each in candidates(survey) if each.bound_ns >= least_ns] if has_findings else []
@@ -76,8 +76,7 @@ def screen_part(analysis: Analysis, question: Question) -> ScreenPart:
         found,
         survey.times,
         [experiment.name],
-        min(log.time_ns for log, _ in logs),
-        max(log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs),
+        *calendar_span(accounts),
         len(accounts),
         sum(len(each.threads) for each in accounts),
         any(each.estimated for each in accounts),
@@ -97,8 +96,7 @@ def merged_parts(parts: Iterable[ScreenPart]) -> ScreenPart:
         with_like_rows_together(findings),
         sum((each.times for each in given), NO_TIMES),
         [name for each in given for name in each.names][:NAMED],
-        min((each.begins_ns for each in given), default=0),
-        max((each.ends_ns for each in given), default=0),
+        *span_of((each.begins_ns, each.ends_ns) for each in given),
         sum(each.processes for each in given),
         sum(each.threads for each in given),
         any(each.is_estimated for each in given),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.recording.calendar import span_of
 from interpose.analysis.recording.command import command_of, last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, stopped_in_words
 from interpose.experiments.format.blocks import BLOCK_BYTES
@@ -97,20 +98,23 @@ def completeness(analysis: Analysis) -> str:
 
 
 def elapsed_ns(analysis: Analysis) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar."""
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar. 0 if the
+    beginning is unknown."""
     if isinstance(analysis.experiment, Collection):
-        return _calendar_ns(analysis.accounts)
+        begins_ns, ends_ns = calendar_span(analysis.accounts)
+        return max(ends_ns - begins_ns, 0)
     start_ns = analysis.experiment.founder.log.start_ns
+    if not start_ns:
+        return 0
     if analysis.is_running:
         return max(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - start_ns, 0)
     return max(account.latest_ns for account in analysis.accounts) - start_ns
 
 
-def _calendar_ns(accounts: Sequence[ProcessAccount]) -> int:
-    """From the first beginning to the last end."""
+def calendar_span(accounts: Sequence[ProcessAccount]) -> tuple[int, int]:
+    """The first beginning and the last end on the calendar."""
     logs = [(account.process.log, account.latest_ns) for account in accounts]
-    ends = [log.time_ns + latest_ns - log.start_ns for log, latest_ns in logs]
-    return max(max(ends) - min(log.time_ns for log, _ in logs), 0)
+    return span_of((log.time_ns, log.time_ns + latest_ns - log.start_ns) for log, latest_ns in logs)
 
 
 def is_well(completeness: str) -> bool:

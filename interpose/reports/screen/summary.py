@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from interpose.analysis.findings.engine import found_in
 from interpose.experiments.model.collection import Collection
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
-from interpose.reports.formats.units import count, duration, scale_for
+from interpose.reports.formats.units import Scale, count, duration, scale_for
 from interpose.reports.screen.kinds_table import kinds, what_shares_are_of
 from interpose.reports.screen.remarks import remarks
 from interpose.reports.screen.screen import Screen, has_findings, has_idle
@@ -104,7 +104,7 @@ def totals(screen: Screen) -> list[str]:
     scale = scale_for(max(whole.wall_ns, elapsed_ns(screen.analysis)))
     estimated = " (estimated)" if any(account.estimated for account in accounts) else ""
     parts = [
-        f"elapsed {scale.show(elapsed_ns(screen.analysis))}",
+        f"elapsed {_elapsed(screen, scale)}",
         f"thread time {scale.show(whole.wall_ns)}{estimated}{_not_idle(screen)}",
         f"CPU {scale.show(whole.cpu_ns)}",
         told if "calls" in screen.log.recorded else "calls not recorded",
@@ -115,6 +115,12 @@ def totals(screen: Screen) -> list[str]:
         parts.append(count(threads, "thread"))
     line = _GAP.join(parts)
     return [line] if columns_of(line) <= screen.width else [_GAP.join(parts[:2]), _GAP.join(parts[2:])]
+
+
+def _elapsed(screen: Screen, scale: Scale) -> str:
+    if not screen.log.start_ns:
+        return "unknown"
+    return scale.show(elapsed_ns(screen.analysis)) + (" (estimated)" if screen.log.is_start_estimated else "")
 
 
 def _not_idle(screen: Screen) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.life import known_until_ns
+from interpose.analysis.recording.missing import note_missing_events
 from interpose.errors import ExperimentError
 from interpose.experiments.maintenance.packed import is_archive
 from interpose.experiments.model.experiment import Experiment
@@ -58,9 +59,10 @@ def _listed(paths: Iterable[str]) -> Iterator[Listed]:
 
 def _of_experiment(experiment: Experiment) -> Listed:
     founder = experiment.founder
+    note_missing_events(experiment)
     calls = sum(thread.record.recorded for process in experiment.processes for thread in process.threads)
     state = ending_in_words(ending(founder)) + (", damaged" if experiment.damages.found else "")
-    elapsed_ns = max(known_until_ns(experiment) - founder.log.start_ns, 0)
+    elapsed_ns = max(known_until_ns(experiment) - founder.log.start_ns, 0) if founder.log.start_ns else None
     began_ns = founder.log.time_ns or None
     return Listed(experiment.name, state, began_ns, command_line(founder), elapsed_ns, calls)
 

@@ -1,5 +1,6 @@
 """Which experiment `interpose report` takes, and what it says where there is none."""
 
+import json
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from shop_orders import ended, orders
 
 from interpose.config import state
+from tests.build import SECOND, START_NS
 
 pytestmark = pytest.mark.any_python
 
@@ -189,6 +191,71 @@ def test_a_later_version_is_named(interpose):
         "",
         "interpose: test.1.er/log.xml: format 5; this version reads up to 4\n",
     )
+
+
+def without_its_process(build):
+    """The log ends before it says when the process began; its first thread began a second later."""
+    path = build.write()
+    log = (path / "log.xml").read_bytes()
+    (path / "log.xml").write_bytes(log[: log.index(b"<process")])
+    return path
+
+
+def test_where_the_start_of_the_process_is_lost_its_first_thread_stands_in(interpose):
+    build = orders()
+    build.thread(start_ns=START_NS + SECOND, end_ns=START_NS + 20 * SECOND, recorded=200, main=1)
+    build.ended(20 * SECOND, 14 * SECOND)
+    without_its_process(build)
+
+    code, out, _ = interpose("report")
+
+    assert code == 3
+    assert "elapsed 19.00 s (estimated)   thread time 19.00 s" in out
+
+
+def test_where_no_thread_is_known_either_the_elapsed_time_is_unknown(interpose):
+    path = ended(orders()).write()
+    log = (path / "log.xml").read_bytes()
+    (path / "log.xml").write_bytes(log[: log.index(b'<data name="threads"')])
+
+    out = interpose("report")[1]
+    (listed,) = json.loads(interpose("list", "--format", "json")[1])
+
+    assert "\nelapsed unknown " in out
+    assert listed["elapsed_ns"] is None
+
+
+def test_of_several_experiments_one_without_a_date_does_not_count_for_the_elapsed_time(interpose):
+    ended(orders("test.1.er")).write()
+    without_its_process(ended(orders("test.2.er")))
+
+    out = interpose("report", "test.1.er", "test.2.er")[1]
+
+    assert "\nelapsed 20.00 s" in out
+
+
+def test_a_repaired_experiment_that_has_lost_its_start_stays_damaged(interpose):
+    without_its_process(ended(orders()))
+
+    code, out, _ = interpose("check", "--repair", "-o", "fixed.er", "test.1.er")
+    listed = json.loads(interpose("list", "--format", "json")[1])
+
+    assert code == 3
+    assert "fixed.er/log.xml: the start of the process is missing; the start of its first thread is used\n" in out
+    assert [each["elapsed_ns"] for each in listed] == [20 * SECOND] * 2
+    assert [each["state"] for each in listed] == ["exit 0, damaged"] * 2
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["", "compressed"])
+def test_the_list_says_that_calls_are_missing(interpose, moved):
+    build = ended(orders())
+    build.moved = list(range(len(build.blocks))) if moved else []
+    path = build.write()
+    (before,) = json.loads(interpose("list", "--format", "json")[1])
+    os.truncate(path / ("events.zst" if moved else "events"), 0)
+    (after,) = json.loads(interpose("list", "--format", "json")[1])
+
+    assert (before["state"], after["state"]) == ("exit 0", "exit 0, damaged")
 
 
 def test_a_damaged_experiment_is_reported_and_ends_with_3(interpose):
