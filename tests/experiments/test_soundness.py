@@ -41,6 +41,19 @@ def test_each_thing_that_is_not_sound_has_a_line(tmp_path, capsys):
     assert last == "test.1.er: damaged; read: 1 process, 3 calls, 0 archived files"
 
 
+def test_each_experiment_is_called_by_the_path_that_was_given(tmp_path, capsys):
+    for directory in "AB":
+        small(tmp_path / directory / "n.er", whole_files=True).write()
+    os.truncate("B/n.er/stacks", 5)
+
+    assert main(["check", "A/n.er", "B/n.er/"]) == 3
+
+    good, *damages, bad = capsys.readouterr().out.splitlines()
+    assert good.startswith("A/n.er: undamaged: ")
+    assert "B/n.er/stacks: cut short in its head" in damages
+    assert bad.startswith("B/n.er: damaged; read: ")
+
+
 def test_a_recorded_experiment_is_sound(traced, capsys):
     done = traced("import os\nfor _ in range(3000): os.stat('.')\nif not os.fork(): os.stat('/')\nelse: os.wait()\n")
 
@@ -227,6 +240,6 @@ def test_counts_of_calls_that_cannot_be_right_are_in_no_report(tmp_path, capsys,
     main(["report", path])
     reported = capsys.readouterr().out
 
-    assert checked.splitlines()[0] == "t.1.er/threads: thread 1: its counts of calls cannot be right"
+    assert checked.splitlines()[0] == f"{path}/threads: thread 1: its counts of calls cannot be right"
     assert "incomplete: threads: thread 1: its counts of calls cannot be right" in reported
     assert not re.search(r"\d{1,3}(,\d{3}){4}", checked + reported)

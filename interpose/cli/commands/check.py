@@ -49,22 +49,30 @@ def _check(path: str, arguments: argparse.Namespace) -> int:
     except DamagedArchive as error:
         print(clean(f"{error}: damaged, and nothing can be read"))
         return DAMAGED
-    for line in _lines(experiment):
+    for line in _lines(experiment, path.rstrip("/")):
         print(clean(line))
     return DAMAGED if experiment.damages.count else 0
 
 
-def _lines(experiment: Experiment) -> Iterator[str]:
-    """That all is undamaged, or each thing that is not; then what there is."""
+def _lines(experiment: Experiment, path: str) -> Iterator[str]:
+    """That all is undamaged, or each thing that is not; then what there is. The experiment is called `path`."""
     calls, archived = read_all(experiment)
     damages = experiment.damages
-    yield from map(str, damages.found)
+    yield from (_called(experiment, str(each), path) for each in damages.found)
     if damages.count > len(damages.found):
-        yield f"{experiment.name}: and {damages.count - len(damages.found):,} more"
+        yield f"{path}: and {damages.count - len(damages.found):,} more"
     processes = len(experiment.processes)
     told = "1 process" if processes == 1 else f"{processes:,} processes"
     told += f", {count(calls, 'call')}, {count(archived, 'archived file')}"
-    yield f"{experiment.name}: {'damaged; read' if damages.count else 'undamaged'}: {told}"
+    yield f"{path}: {'damaged; read' if damages.count else 'undamaged'}: {told}"
+
+
+def _called(experiment: Experiment, damage: str, path: str) -> str:
+    """What is damaged, with the path as it was given; an archive has the experiment's own name in it."""
+    if experiment.packed:
+        return f"{path}: {damage}"
+    is_in = damage.startswith((f"{experiment.name}/", f"{experiment.name}:"))
+    return path + damage.removeprefix(experiment.name) if is_in else damage
 
 
 def _repaired(path: str, arguments: argparse.Namespace) -> str:
