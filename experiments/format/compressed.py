@@ -127,12 +127,12 @@ class CompressedFile:
         return None
 
     def _events(self, found: Found, frame: Bytes) -> memoryview | None:
-        head = found.head
+        head, zstandard = found.head, zstandard_module(self._file.place)
         try:
             if len(frame) != head.stored_bytes or crc32(frame) != head.checksum:
                 raise ArrangementError("its checksum is wrong")
             self._restore(head, frame)
-        except (ArrangementError, zstandard_module().ZstdError) as error:
+        except (ArrangementError, zstandard.ZstdError) as error:
             self._file.damaged(f"the block at byte {found.offset}: {' '.join(str(error).split())}")
             return None
         return memoryview(self._records)[: head.raw_bytes]
@@ -178,13 +178,13 @@ def _what_is_wrong(begin: int, sound: int | None, size: int) -> str:
 # --- zstandard
 
 
-def zstandard_module() -> Any:
-    """The module zstandard, imported only when something is compressed. Raises ExperimentError."""
+def zstandard_module(place: str = "compressed events") -> Any:
+    """The module zstandard, imported only when something is compressed, at `place`. Raises ExperimentError."""
     try:
         import zstandard
     except ImportError as error:
         raise ExperimentError(
-            f"compressed events cannot be read without the package zstandard ({error}); pip install zstandard"
+            f"{place}: needs the package zstandard, which cannot be imported ({error}); pip install zstandard"
         ) from None
     return zstandard
 

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import BinaryIO, NamedTuple, cast
 
 from interpose.errors import Caught, ExperimentError
+from interpose.experiments.format.compressed import zstandard_module
 from interpose.experiments.maintenance.archives import ARCHIVES
 from interpose.experiments.maintenance.parts import FILES_OF_A_PROCESS, PARTS_AT_MOST, is_part, is_subdirectory, parts
 from interpose.experiments.metadata import names
@@ -51,8 +52,7 @@ def pack(founder: str, target: str) -> None:
     Raises OSError (FileExistsError if `target` is there), ExperimentError for a name that is too long, and for more
     files than are read again.
     """
-    import zstandard
-
+    zstandard = zstandard_module(target)
     name, packed = os.path.basename(founder), list(islice(parts(founder), PARTS_AT_MOST + 1))
     if len(packed) > PARTS_AT_MOST:
         raise ExperimentError(f"{name}: more than {PARTS_AT_MOST:,} files cannot be packed into one")
@@ -99,6 +99,7 @@ def unpack(path: str, directory: str, damages: Damages) -> str:
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror}") from error
     with packed:
+        zstandard_module(path)
         if _Unpacking(packed, directory).has_too_many():
             raise ExperimentError(f"{place}: more than {PARTS_AT_MOST:,} files")
         packed.seek(0)
@@ -148,8 +149,7 @@ class _Unpacking:
     """A tar archive while it is unpacked: `top` is the name of the experiment, once it is known."""
 
     def __init__(self, packed: BinaryIO, directory: str) -> None:
-        import zstandard
-
+        zstandard = zstandard_module()
         self._error = zstandard.ZstdError
         self._packed = packed
         decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES)

@@ -449,3 +449,22 @@ def test_archives_are_listed_after_experiments_with_their_size(tmp_path, capsys)
 
     assert [(row["name"], row["size_bytes"]) for row in rows] == [("t.1.er", None), ("a.er.tar.zst", size_bytes)]
     assert f"archive, {units.size(size_bytes)}" in capsys.readouterr().out
+
+
+WITH_ARCHIVES = ["archive t.er -o new.er.tar.zst", "report t.er.tar.zst", "compare t.er.tar.zst t.er"]
+
+
+@pytest.mark.parametrize("command", WITH_ARCHIVES)
+def test_without_zstandard_one_line_names_the_archive_and_the_remedy(tmp_path, monkeypatch, capsys, command):
+    small(tmp_path / "t.er").write()
+    pack("t.er", "t.er.tar.zst")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+
+    code = main(command.split())
+
+    place = "new.er.tar.zst" if command.startswith("archive") else "t.er.tar.zst"
+    told = [line for line in capsys.readouterr().err.splitlines() if "zstandard" in line]
+    assert code == 1
+    assert [line.partition(", ")[0] for line in told] == [f"interpose: {place}: needs the package zstandard"]
+    assert told[0].endswith("; pip install zstandard")
+    assert not (tmp_path / "new.er.tar.zst").exists()
