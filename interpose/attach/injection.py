@@ -84,7 +84,7 @@ class Injection:
             if thread is None and until_often_s == until_s:
                 raise CannotAttach(
                     f"{self._tracee.pid}: no thread of it came to a place where it can be interrupted;"
-                    " it runs on as it was"
+                    " it runs on as it was; --wait SECONDS waits longer"
                 )
             if thread is None:
                 until_often_s = until_s

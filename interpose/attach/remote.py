@@ -154,7 +154,7 @@ class _Request:
                 if self.take_back():
                     raise CannotAttach(
                         f"{self._tracee.pid}: its main thread came to no place where it can be interrupted;"
-                        " it runs on as it was"
+                        " it runs on as it was; --wait SECONDS waits longer"
                     )
                 return self._wait_for_end(time.monotonic() + _ANSWER_S)
             time.sleep(_LOOK_S)

@@ -158,7 +158,8 @@ def test_a_program_that_only_waits_is_left_as_it_was(running):
     assert done.returncode == 1
     who = "its main thread came to no" if sys.version_info >= (3, 14) else "no thread of it came to a"
     assert done.stderr == (
-        f"interpose: {program.pid}: {who} place where it can be interrupted; it runs on as it was\n"
+        f"interpose: {program.pid}: {who} place where it can be interrupted; it runs on as it was;"
+        " --wait SECONDS waits longer\n"
     )
     assert (program.process.returncode, out, errors) == (7, "", "")
     assert not list(program.directory.glob("*.er"))
