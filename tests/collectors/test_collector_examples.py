@@ -1,6 +1,7 @@
 """The two examples of data collectors: programs of a loader of its own, statements of an interpreted language."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,24 +21,40 @@ pytestmark = pytest.mark.any_python
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+PAGE = EXAMPLES.parent / "docs" / "collectors.md"
+ORDERS = """
+import os, time, types
+running = types.SimpleNamespace(program="ENTRY", paragraph="CHECK", line=7, transaction="order")
+for _ in range(3):
+    time.sleep(0.01)
+running = None
+time.sleep(0.01)
+"""
+
+
+def ran(directory, program, *words, **variables):
+    """What the program in a directory of its own printed, and its experiment."""
+    for path in (directory, *directory.rglob("*")):
+        os.chmod(path, 0o700 if path.is_dir() else 0o600)
+    done = subprocess.run(
+        [sys.executable, program, *words],
+        cwd=directory,
+        env=environment(**variables),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout, directory / "test.1.er"
+
+
 @pytest.fixture
 def example(tmp_path):
     """Run an example in a copy of its own, which nobody else may write to: what it printed, and its experiment."""
 
     def run(name, *words, **variables):
         shutil.copytree(EXAMPLES / name, tmp_path / name, dirs_exist_ok=True)
-        for path in (tmp_path / name, *(tmp_path / name).rglob("*")):
-            os.chmod(path, 0o700 if path.is_dir() else 0o600)
-        done = subprocess.run(
-            [sys.executable, f"{name}.py", *words],
-            cwd=tmp_path / name,
-            env=environment(**variables),
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout, tmp_path / name / "test.1.er"
+        return ran(tmp_path / name, f"{name}.py", *words, **variables)
 
     return run
 
@@ -57,6 +74,21 @@ def calls(path, intrinsic):
 def rows(path, name):
     table = SECTIONS[name](profiled(Analysis(Experiment(str(path))))).table
     return [table.values(row) for row in table.rows]
+
+
+def test_the_example_of_the_page_names_what_the_program_says_is_running(tmp_path):
+    source = re.search(r'^```python\n("""interpose\.d/(\w+\.py)""".*?)^```', PAGE.read_text(), re.M | re.S)
+    collectors = tmp_path / "shop" / "interpose.d"
+    collectors.mkdir(parents=True)
+    (collectors / source[2]).write_text(source[1])
+    (tmp_path / "shop" / "orders.py").write_text(ORDERS)
+
+    _, path = ran(tmp_path / "shop", "orders.py", INTERPOSE="1")
+
+    slept = calls(path, "time.sleep")
+    assert slept["ENTRY", "CHECK", 7] == 3
+    assert sum(slept.values()) == 4
+    assert not Experiment(str(path)).founder.failures
 
 
 def test_programs_of_a_loader_of_its_own_are_told_with_their_own_lines(example):
