@@ -56,7 +56,7 @@ def test_a_process_without_its_log_is_told(forked, interpose):
     done = interpose("check", forked.path)
 
     assert done.returncode == 3
-    assert done.stdout.splitlines()[0] == "test.1.er/_f1.er/log.xml: No such file or directory"
+    assert done.stdout.splitlines()[0] == f"{forked.path}/_f1.er/log.xml: No such file or directory"
     assert "test.1.er: damaged; read: 3 processes, " in done.stdout
 
 
