@@ -1,6 +1,8 @@
 /* Who called, where that shows what a call waits for. */
 #pragma once
 
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #include <stdbool.h>
 
 #include "hooks/call.h"
