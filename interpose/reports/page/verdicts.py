@@ -25,8 +25,8 @@ def verdicts(material: Material) -> Markup:
     in_turns = ", or idle while tasks waited for a turn" if material.survey.idle_in_turns_ns else ""
     explained = note(
         "The time beside a finding is an upper bound of what you could save; its share is of the"
-        f" {duration(material.survey.matters_ns)} that are not idle{in_turns}. Several findings may rest on the same calls, so"
-        " these times do not add up."
+        f" {duration(material.survey.matters_ns)} that are not idle{in_turns}. Several findings may rest on the same"
+        " calls, so these times do not add up."
     )
     return section("findings", "Findings", element("ol", items, class_="findings"), *left, explained)
 
