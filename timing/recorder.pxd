@@ -100,3 +100,4 @@ cdef extern from "core/recorder.h" nogil:
     void thread_rewind(c_thread *, c_thread_mark)
     reading own_begin(c_thread *)
     void own_end(c_thread *, reading)
+    void own_end_apart(c_thread *, reading)

@@ -26,6 +26,7 @@ from interpose.timing.recorder cimport (
     monitor_prepare,
     own_begin,
     own_end,
+    own_end_apart,
     recorder_begin,
     recorder_describe,
     recorder_directory,

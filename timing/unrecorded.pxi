@@ -36,5 +36,5 @@ cdef class unrecorded:
     def __exit__(self, *error):
         if self.thread != NULL and self.thread == recording() and self.thread.quiet:
             self.thread.quiet -= 1
-            own_end(self.thread, self.begun)
+            own_end_apart(self.thread, self.begun)
         self.thread = NULL

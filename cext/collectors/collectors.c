@@ -1,6 +1,7 @@
 #include "collectors/collectors.h"
 
 #include "core/fields.h"
+#include "core/thread_notes.h"
 
 static const uint64_t SLOW_CALL_NS = 250000000, SLOW_MEAN_NS = 50000;
 
@@ -50,13 +51,6 @@ void look_at_memory(struct collector *collector, int64_t kept_blocks)
 
 void charge_collectors(struct thread *thread, uint32_t index, struct reading begin, struct reading end, uint64_t times)
 {
-    struct thread_record *record = thread->record;
     uint64_t wall_ns = times * (end.wall_ns - begin.wall_ns), cpu_ns = times * (end.cpu_ns - begin.cpu_ns);
-    cpu_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
-    record->fields.own_wall_ns += wall_ns;
-    record->fields.own_cpu_ns += cpu_ns;
-    if (index && times == 1) {
-        record->open[index - 1].inner_wall_ns += wall_ns;
-        record->open[index - 1].inner_cpu_ns += cpu_ns;
-    }
+    thread_charge_apart(thread, times == 1 ? index : 0, wall_ns, cpu_ns);
 }

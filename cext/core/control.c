@@ -120,7 +120,7 @@ static void heed_filter(void)
     struct reading begin = charged ? own_begin(thread) : (struct reading){0, 0};
     take_filter();
     if (charged)
-        own_end(thread, begin);
+        own_end_apart(thread, begin);
 }
 
 int recorder_filter(const char *text, size_t bytes)

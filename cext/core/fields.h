@@ -18,7 +18,8 @@
     X(uint64_t, start_cpu_ns,  "CPU time of the calling thread when the call began") \
     X(uint64_t, wall_ns,       "wall time from beginning to end; the sum for combined fetches") \
     X(uint64_t, cpu_ns,        "CPU time of the calling thread in that time") \
-    X(uint64_t, inner_wall_ns, "wall time of the recorded calls inside this one; for an await also its suspension") \
+    X(uint64_t, inner_wall_ns, "wall time of the recorded calls inside this one, and of interpose's work by itself; " \
+                               "for an await also its suspension") \
     X(uint64_t, inner_cpu_ns,  "CPU time of the recorded calls inside this one") \
     X(uint64_t, bytes,         "bytes moved, or rows if map.xml says so; 0 if unknown") \
     X(uint32_t, thread,        "calling thread, a number in threads") \

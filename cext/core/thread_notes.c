@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/own_thread.h"
+#include "core/recording.h"
 
 /* --- own cost */
 
@@ -24,6 +25,40 @@ void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns)
         fields->inside_wall_ns += wall_ns;
         fields->inside_cpu_ns += within_ns;
     }
+}
+
+/* A call that can be suspended has its suspension in its inner time, too, and a sampled one has no times of clocks. */
+static bool can_tell_apart(const struct thread *thread)
+{
+    return !thread->in_loop && !thread->marked && !thread->greenlet && !recorder.interval_ns;
+}
+
+void thread_charge_apart(struct thread *thread, uint32_t depth, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    struct thread_fields *fields = &thread->record->fields;
+    uint64_t within_ns = cpu_ns < wall_ns ? cpu_ns : wall_ns;
+    fields->own_wall_ns += wall_ns;
+    fields->own_cpu_ns += within_ns;
+    if (depth && can_tell_apart(thread)) {
+        thread->record->open[depth - 1].inner_wall_ns += wall_ns;
+        thread->record->open[depth - 1].inner_cpu_ns += within_ns;
+    } else if (depth) {
+        fields->inside_wall_ns += wall_ns;
+        fields->inside_cpu_ns += within_ns;
+    }
+}
+
+void own_end_apart(struct thread *thread, struct reading begin)
+{
+    if (thread->own_depth != 1) {
+        own_end(thread, begin);
+        return;
+    }
+    uint32_t depth = thread->record->fields.depth;
+    struct reading end = clock_read(&thread->clock);
+    thread_charge_apart(thread, depth > thread->describing ? depth : 0, end.wall_ns - begin.wall_ns,
+                        end.cpu_ns - begin.cpu_ns);
+    thread->own_depth--;
 }
 
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times)

@@ -6,6 +6,9 @@
 /* Recording took so much of its time. */
 void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns);
 
+/* The same of work by itself, within so many calls: it is no part of the innermost one's self time. */
+VISIBLE void thread_charge_apart(struct thread *thread, uint32_t depth, uint64_t wall_ns, uint64_t cpu_ns);
+
 /* What the calling thread had waited for a processor before it began to record does not count. */
 void thread_begin_run_delay(struct thread *thread);
 

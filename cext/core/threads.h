@@ -121,6 +121,8 @@ struct scratch *thread_scratch(struct thread *thread);
    is timed by samples. */
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
+/* The same for work by itself, at no call's expense: it is taken out of the time of the call in progress. */
+VISIBLE void own_end_apart(struct thread *thread, struct reading begin);
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times);
 
 /* Where a thread is in its first block, and back to there as if nothing had been called since: for calibration. */

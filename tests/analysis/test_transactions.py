@@ -156,6 +156,20 @@ def test_requests_are_named_by_route_and_their_calls_are_theirs(shop):
     assert split(made, ".IDLE") == {"db": 100, "logic": 900}
 
 
+def test_what_recording_did_by_itself_in_a_request_is_overhead_of_that_alone(shop):
+    paths = [shop.build.string(f"GET /{name}") for name in "ab"]
+    calls = [
+        event(1000, 1000, 700, intrinsic=shop.serve, call=1, detail=paths[0], inner_wall_ns=600, inner_cpu_ns=400),
+        event(3100, 300, 10, intrinsic=shop.query, call=3, parent=2),
+        event(3000, 1000, 100, intrinsic=shop.serve, call=2, detail=paths[1], inner_wall_ns=300, inner_cpu_ns=10),
+    ]
+    made = shop.made(calls, own_wall_ns=700, own_cpu_ns=450)
+
+    assert split(made, "GET /a") == {"logic": 400, "overhead": 600}
+    assert split(made, "GET /b") == {"db": 300, "logic": 700}
+    assert split(made, ".INIT") == {"logic": 900, "overhead": 100}
+
+
 def test_what_is_marked_inside_of_a_request_names_it(shop):
     checkout, path = shop.build.string("checkout"), shop.build.string("POST /cart")
     made = shop.made(

@@ -408,6 +408,78 @@ def test_limits_are_not_looked_at_where_calls_are_sampled(tests, sampled):
     assert f"interpose: 1 limit not checked: {name}={text}" in ran.stdout
 
 
+# Notes what each test function took of CPU time, and pytest's call of it, with the check of limits.
+CLOCKS = """\
+import json, time
+import pytest
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    begun = time.thread_time_ns()
+    try:
+        return (yield)
+    finally:
+        pyfuncitem.took_ns = time.thread_time_ns() - begun
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item):
+    begun = time.thread_time_ns()
+    try:
+        return (yield)
+    finally:
+        with open("clocks", "a") as file:
+            json.dump([item.name, item.took_ns, time.thread_time_ns() - begun], file)
+            file.write("\\n")
+"""
+
+
+def cpu_of(ran: Ran, kind: str) -> dict[str, int]:
+    """CPU time of a kind, by the names of tests."""
+    rows = transactions(Analysis(ran.experiment)).rows
+    return {row.name.partition("::")[2]: row.split[kind].cpu_ns for row in rows if "::" in row.name}
+
+
+def test_the_check_of_a_limit_is_overhead_of_its_test(tests, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/conftest.py").write_text(CLOCKS)
+    ran = tests(asking("    @pytest.mark.max_calls(db=9)\n    def test_asks(): ask(3)\n"), "--interpose")
+    [(name, of_function_ns, of_call_ns)] = map(json.loads, (tmp_path / "work/clocks").read_text().splitlines())
+    check_ns = of_call_ns - of_function_ns
+
+    assert 0.6 * check_ns < cpu_of(ran, "overhead")[name] < 1.4 * check_ns
+    assert cpu_of(ran, "logic")[name] < 0.5 * check_ns
+    assert all("suspended" not in row.split for row in transactions(Analysis(ran.experiment)).rows if "::" in row.name)
+
+
+def test_the_checks_of_limits_are_no_overhead_of_tests_without(tests, tmp_path):
+    ran = tests(
+        """
+        import os, time
+        import pytest
+
+        @pytest.mark.parametrize("number", range(8))
+        @pytest.mark.max_calls(db=5)
+        def test_limited(number):
+            pass
+
+        def test_without():
+            computed_ns = 0
+            for _ in range(400):
+                begun_ns = time.thread_time_ns()
+                sum(range(2_000))
+                computed_ns += time.thread_time_ns() - begun_ns
+                os.stat(".")
+            with open("computed", "w") as file:
+                file.write(str(computed_ns))
+        """,
+        "--interpose",
+    )
+    computed_ns = int((tmp_path / "work/computed").read_text())
+
+    assert computed_ns < sum(cpu_of(ran, "overhead").values())  # so that these could hide it
+    assert cpu_of(ran, "logic")["test_without"] > 0.7 * computed_ns
+
+
 @pytest.mark.any_python
 def test_where_nothing_can_be_recorded_the_tests_run_and_a_line_says_why(tests):
     source = asking("    @pytest.mark.max_calls(db=1)\n    def test_asks(): ask(3)\n")

@@ -335,6 +335,7 @@ class _Splitter:
         # Lost calls inside a transaction look as if it had been suspended.
         self._has_lost = bool(process.overwritten or process.lost_calls or any(each.dropped for each in kept.values()))
         self._given_ns: Counter[int] = Counter()  # by thread, to transactions and what is between them
+        self._apart: dict[int, tuple[int, int]] = {}  # cost of recording within calls, by the identity of their record
         self._is_before = {number for number, each in before.items() if each != Before()}
 
     def split(self) -> None:
@@ -342,6 +343,8 @@ class _Splitter:
         implicit = [record for record in self._records.roots if not record.is_call]
         implicit.sort(key=lambda record: record.sums.first_ns, reverse=True)
         self._first = {record.key[0]: record for record in implicit}
+        for record in self._records.calls() if not self._has_lost else ():
+            self._take_apart(record)
         for record in self._records.roots:
             if not record.is_call:
                 self._add_implicit(record)
@@ -420,11 +423,13 @@ class _Splitter:
         left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
         left_cpu_ns = sums.cpu_ns - sums.think_cpu_ns - sum(share.cpu_ns for share in split.values())
         own_ns, own_cpu_ns = self._own(record, calls, recording_ns(self._process.log, calls, statements))
+        apart_ns, apart_cpu_ns = self._apart_within(within)
+        own_ns, own_cpu_ns = own_ns + apart_ns, own_cpu_ns + apart_cpu_ns
         own_ns = min(own_ns, max(left_ns, 0))
         own_cpu_ns = min(own_cpu_ns, own_ns, max(left_cpu_ns, 0))
         split[OVERHEAD] = Share(own_ns, own_cpu_ns)
         left_ns = max(left_ns - own_ns, 0)
-        split[LOGIC] = Share(left_ns if ran_ns is None else min(left_ns, max(ran_ns - own_ns, 0)))
+        split[LOGIC] = Share(left_ns if ran_ns is None else min(left_ns, max(ran_ns + apart_ns - own_ns, 0)))
         _place_cpu({LOGIC: split[LOGIC], **dict(sorted(split.items()))}, left_cpu_ns - own_cpu_ns)
         if suspended_ns := left_ns - split[LOGIC].wall_ns:
             split[SUSPENDED] = Share(suspended_ns)
@@ -481,8 +486,8 @@ class _Splitter:
             row.share(kind).add(share.wall_ns, share.cpu_ns)
 
     def _own(self, record: Record, calls: int, of_calls_ns: int) -> tuple[int, int]:
-        """The cost of recording within transactions: that of their calls, with a share of the cost measured within
-        calls. The first transaction of a thread also has the cost measured outside of calls.
+        """The cost of recording within transactions, without work by itself: that of their calls, with a share of the
+        cost measured within calls. The first transaction of a thread also has the cost measured outside of calls.
         """
         own_ns = own_cpu_ns = of_calls_ns
         thread = self._recorded.get(record.key[0])
@@ -494,6 +499,19 @@ class _Splitter:
             own_cpu_ns += self._own_cpu_left.pop(record.key[0], 0)
         return own_ns, own_cpu_ns
 
+    def _take_apart(self, record: Record) -> None:
+        """Note the cost of recording that was measured within these calls by itself; the rest is the first one's."""
+        wall_ns, cpu_ns = record.apart_ns
+        left_ns = self._own_left.get(record.key[0], 0)
+        if cpu_ns and wall_ns <= left_ns:
+            self._apart[id(record)] = wall_ns, cpu_ns
+            self._own_left[record.key[0]] = left_ns - wall_ns
+            self._own_cpu_left[record.key[0]] = max(self._own_cpu_left[record.key[0]] - cpu_ns, 0)
+
+    def _apart_within(self, within: Iterable[Record]) -> tuple[int, int]:
+        found = [self._apart.get(id(each), (0, 0)) for each in within]
+        return sum(wall_ns for wall_ns, _ in found), sum(cpu_ns for _, cpu_ns in found)
+
     def _parts(self, record: Record, without_spans: bool) -> Iterator[tuple[str, int, int]]:
         """Kind, wall and CPU time of the calls within a transaction, without the calls inside them.
 
@@ -501,7 +519,7 @@ class _Splitter:
         """
         for each in self._within(record, without_spans):
             kind = self._kind_of(each)
-            suspended_ns = each.suspended_ns if record.is_call else 0
+            suspended_ns = each.suspended_ns if record.is_call and id(each) not in self._apart else 0
             yield kind, each.sums.self_wall_ns + suspended_ns, each.sums.self_cpu_ns
 
     def _within(self, record: Record, without_spans: bool, with_reads: bool = False) -> Iterator[Record]:
