@@ -13,6 +13,7 @@ cdef extern from "core/trace_context.h":
 
 cdef extern from "core/trace_contexts.h":
     void trace_context_choose_outer(const trace_context *, const char *)
+    void trace_context_lasts(uint32_t, uint32_t)
     bint trace_context_here(const c_thread *, trace_context *, const char **)
 
 cdef extern from "core/trace_identities.h":
@@ -46,6 +47,11 @@ def choose_trace_parent(bytes text, bytes state):
         given = state if is_valid else b""
     trace_context_choose_outer(&context if is_valid else NULL, given)
     return text_of_context(&context) if is_valid else ""
+
+
+def trace_context_lasts_with(uint32_t sending, uint32_t lasting):
+    """A request that a call with the number `sending` makes inside one with the number `lasting` is of the latter."""
+    trace_context_lasts(sending, lasting)
 
 
 def trace_context_of_request():

@@ -140,13 +140,26 @@ struct around {
     const struct carried *carried; /* by the transaction, or a call inside of it, that came with a context; or NULL */
 };
 
+static uint32_t sending_number, lasting_number; /* 0: none */
+
+void trace_context_lasts(uint32_t sending, uint32_t lasting)
+{
+    sending_number = sending;
+    lasting_number = lasting;
+}
+
+static bool only_sends(const struct open_call *open, const struct open_call *around)
+{
+    return sending_number && open->intrinsic == sending_number && around && around->intrinsic == lasting_number;
+}
+
 static struct around look_around(const struct thread *thread)
 {
     const struct thread_record *record = thread->record;
     struct around found = {NULL, NULL, NULL};
     for (uint32_t index = 0; index < record->fields.depth && index < OPEN_CALLS; index++) {
         const struct open_call *open = &record->open[index];
-        if (!open->call)
+        if (!open->call || only_sends(open, found.innermost))
             continue;
         found.innermost = open;
         if (!found.transaction && is_transaction(open->intrinsic))

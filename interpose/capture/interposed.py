@@ -92,7 +92,7 @@ def at_levels(intrinsics, wanted):
     if wanted.propagate:
         from interpose.instrumentation import propagation
 
-        propagation.be_unrecorded(intrinsics)
+        propagation.prepare(intrinsics)
     return levels.forbid(intrinsics, wanted.forbidden) if wanted.forbidden else intrinsics
 
 

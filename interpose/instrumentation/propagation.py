@@ -11,6 +11,8 @@ from interpose.library import PROPAGATION, Intrinsic
 from interpose.timing import shims
 
 HEADERS = "traceparent", "tracestate"
+# A call that only sends, and the one around it, if any, that lasts until the answer.
+SENDING, LASTING = "http.client.HTTPConnection.request", "urllib.request.urlopen"
 _IN_BYTES = tuple([name.encode() for name in HEADERS])
 _LINES = tuple([name + b":" for name in _IN_BYTES])
 
@@ -77,9 +79,12 @@ INTRINSICS = [
 ]
 
 
-def be_unrecorded(intrinsics):
-    """Have the calls of these wrappers not be recorded, whatever else is."""
+def prepare(intrinsics):
+    """Have the calls of these wrappers not be recorded, whatever else is, and requests be of calls that last until the
+    answer, where there are any."""
+    numbers = {intrinsic.name: intrinsic.number for intrinsic in intrinsics}
+    if SENDING in numbers and LASTING in numbers:  # not where packages are declared later
+        shims.trace_context_lasts_with(numbers[SENDING], numbers[LASTING])
     for intrinsic in intrinsics:
         if intrinsic.library == PROPAGATION:
             intrinsic.levels = [OFF]
-    return intrinsics

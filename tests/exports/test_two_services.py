@@ -61,6 +61,10 @@ class Service:
     def __enter__(self):
         return self
 
+    def wait(self):
+        """Wait until it ends by itself."""
+        assert self._process.wait(30) == 0
+
     def __exit__(self, *_):
         self._process.send_signal(signal.SIGINT)
         try:
@@ -121,6 +125,39 @@ def test_the_spans_of_two_services_form_one_trace(tmp_path):
     assert names_first[-1] == "gunicorn.workers.SyncWorker.handle_request"
     in_both = {each.trace_id for each in of_front} & {each.trace_id for each in of_stock}
     assert {first.trace_id, second.trace_id} <= in_both
+
+
+ASKING = """
+import os, urllib.request
+for number in range(5):
+    with urllib.request.urlopen(f"http://127.0.0.1:{os.environ['STOCK_PORT']}/stock/{number}") as answer:
+        assert answer.read() == b"42"
+"""
+
+
+def test_a_span_of_urlopen_lasts_until_the_service_has_answered(tmp_path):
+    pytest.importorskip("opentelemetry.proto")
+    with Service(tmp_path / "stock", STOCK, ["app.py"]) as stock:
+        until((stock.directory / "port").exists)
+        port = (stock.directory / "port").read_text()
+        with Service(tmp_path / "front", ASKING, ["app.py"], STOCK_PORT=port) as front:
+            front.wait()
+
+    asked, of_stock = ({each.span_id: each for each in spans_of(made.directory)} for made in (front, stock))
+    served = [each for each in of_stock.values() if each.parent_span_id in asked]
+    assert [_intrinsic(asked[each.parent_span_id]) for each in served] == ["urllib.request.urlopen"] * 5
+    queries = [each for each in of_stock.values() if each.name == "SELECT"]  # before it answers
+    for query in queries:
+        around = asked[_outermost(query, of_stock).parent_span_id]
+        assert _start(around) <= _start(query)
+        assert query.end_time_unix_nano <= around.end_time_unix_nano
+    assert len(queries) == 5
+
+
+def _outermost(span, by_id):
+    while parent := by_id.get(span.parent_span_id):
+        span = parent
+    return span
 
 
 def _intrinsic(span):

@@ -79,7 +79,7 @@ def get(headers):
 }
 OUTGOING = {
     "http.client": "http.client.HTTPConnection.request",
-    "urllib": "http.client.HTTPConnection.request",
+    "urllib": "urllib.request.urlopen",
     "requests": "urllib3.HTTPConnectionPool.urlopen",
     "httpx": "httpx.Client.send",
     "httpx awaited": "httpx.AsyncClient.send",
