@@ -7,6 +7,8 @@ import ast
 import json
 import os
 import re
+import subprocess
+import sys
 import sysconfig
 import warnings
 from pathlib import Path
@@ -18,6 +20,7 @@ from interpose.analysis.coverage.coverage import Asked, coverage
 from interpose.analysis.coverage.exclusion import DEFAULTS
 from interpose.analysis.coverage.module import MISSED
 from interpose.analysis.coverage.table import Unreadable, statement_table
+from interpose.cli.main import main
 from interpose.experiments.model.sources import decoded
 
 parser = pytest.importorskip("coverage.parser")
@@ -179,6 +182,60 @@ finally:
     print(json.dumps(measured.analysis2(sys.argv[0])))
 """
 
+# Conditions that code ends with: of nested functions, methods, classes and the module, some of it decorated.
+EXITS = """
+@staticmethod
+def outer(a):
+    if a:
+        return 1
+
+class A:
+    if len("a"):
+        x = 1
+    def method(self, n):
+        for i in range(n):
+            pass
+    @property
+    def p(self):
+        def nested(q):
+            while q:
+                q -= 1
+        nested(2)
+        f = lambda v: 1 if v else 2
+        if f(0):
+            f(1)
+    if A_ := [i for i in range(3) if i]:
+        y = 2
+
+async def co():
+    async for x in gen():
+        pass
+    if x:
+        x = 2
+async def gen():
+    for i in range(2):
+        yield i
+outer(0)
+A().method(2)
+A().p
+import asyncio
+asyncio.run(co())
+try:
+    match 3:
+        case 1: pass
+        case 2: pass
+except ValueError:
+    pass
+@classmethod
+@staticmethod
+def never(a):
+    if a:
+        print(1)
+for i in range(2):
+    if i:
+        pass
+"""
+
 HEADS = (
     *("def f():", "def f(a, b) -> int:", "async def f() -> dict[str, int]:", "def f(\n  a,\n):"),
     *("def f(\n a\n) -> int:", "class C:", "class C(str):", "if a:", "while f(1):", "if a[1]:", "def f(a\n  ):"),
@@ -226,6 +283,33 @@ def test_lines_of_a_program_are_covered_as_coverage_py_has_it(traced, tmp_path, 
     reference = traced(MEASURES, str(measured), *arguments, INTERPOSE="0")
 
     assert_same(found, *json.loads(reference.stdout.splitlines()[-1])[1:4])
+
+
+def branches_by_line(report: str) -> dict[int, set[tuple[int, bool]]]:
+    """Where the branches of each line lead, and whether each was taken, as a JSON report has them."""
+    (found,) = json.loads(report)["files"].values()
+    by_line: dict[int, set[tuple[int, bool]]] = {}
+    for name in ("executed_branches", "missing_branches"):
+        for line, to in found[name]:
+            by_line.setdefault(line, set()).add((to, name == "executed_branches"))
+    return by_line
+
+
+@pytest.mark.long
+def test_branches_to_the_exit_of_code_are_as_coverage_py_has_them(traced, capsys):
+    done = traced(EXITS, INTERPOSE="coverage", INTERPOSE_BRANCHES="1")
+    told = ["run", "--branch", "--data-file=data", "program.py"], ["json", "--data-file=data", "-q", "-o", "theirs"]
+    for words in told:
+        subprocess.run([sys.executable, "-m", "coverage", *words], cwd=done.directory, check=True, timeout=60)
+
+    assert main(["coverage", "json", "--branch", str(done.directory / done.experiment.name)]) == 0
+
+    found = branches_by_line(capsys.readouterr().out)
+    expected = branches_by_line((done.directory / "theirs").read_text())
+    exits = {line: {way for way in ways if way[0] < 0} for line, ways in expected.items()}
+    exits = {line: ways for line, ways in exits.items() if ways}
+    assert len({to for ways in exits.values() for to, _ in ways}) > 6
+    assert {line: {way for way in found[line] if way[0] < 0} for line in exits} == exits
 
 
 @pytest.mark.slow

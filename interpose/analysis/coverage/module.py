@@ -37,13 +37,15 @@ class Share(NamedTuple):
 @dataclass
 class Line:
     """A line of a source with statements: how many, how many of them ran, and its branches by the line that they lead
-    to (or `EXIT`), taken or not. `count` is how often it was executed, 0 if unknown."""
+    to (or `EXIT`), taken or not. `count` is how often it was executed, 0 if unknown. `code_line` is the first line of
+    the code that its branch to the exit ends, if it has one."""
 
     number: int
     statements: int = 0
     executed: int = 0
     branches: dict[int, bool] = field(default_factory=dict)
     count: int = 0
+    code_line: int = 0
 
     @property
     def hits(self) -> int:
@@ -131,6 +133,7 @@ class Module:
         for (origin, target), was_gone in self.jumps.items():
             leads_to = EXIT if target == EXIT else lines[target]
             if line_of := found.get(lines[origin]):
+                line_of.code_line = self.table.code_lines[origin] if target == EXIT else line_of.code_line
                 line_of.branches[leads_to] = line_of.branches.get(leads_to, False) or was_gone
         return dict(sorted(found.items()))
 

@@ -8,6 +8,7 @@ import tokenize
 import warnings
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType
 
 from interpose.analysis.coverage.exclusion import left_out
@@ -38,6 +39,15 @@ class Table:
     counted: Sequence[int]
     excluded: Set[int]
     code: CodeType
+
+    @cached_property
+    def code_lines(self) -> dict[int, int]:
+        """The first line of the code that each statement is in: of a function or class, with decorators, or 1."""
+        found: dict[int, int] = {}
+        for each in code_objects(self.code):  # the head of a definition is of the code around it, which comes first
+            for number in _with_code_of(each, self.statements):
+                found.setdefault(number, each.co_firstlineno)
+        return found
 
 
 def statement_table(text: str, patterns: Sequence[re.Pattern[str]] = ()) -> Table:
@@ -88,8 +98,15 @@ def _with_code(code: CodeType, found: Statements) -> set[int]:
     """The statements that an instruction belongs to."""
     numbers: set[int] = set()
     for each in code_objects(code):
-        for line, _, column, _ in set(each.co_positions()):
-            if line:
-                numbers.update(found.on(line) if column is None else (found.at(line, column),))
+        numbers |= _with_code_of(each, found)
     numbers.discard(NONE)
+    return numbers
+
+
+def _with_code_of(code: CodeType, found: Statements) -> set[int]:
+    """The same of one code object, without those within it; perhaps `NONE`."""
+    numbers: set[int] = set()
+    for line, _, column, _ in set(code.co_positions()):
+        if line:
+            numbers.update(found.on(line) if column is None else (found.at(line, column),))
     return numbers

@@ -53,8 +53,9 @@ def _file(module: Module, with_branches: bool, with_contexts: bool) -> _Object:
 
 
 def _ways(line: Line, wanted: bool) -> list[list[int]]:
-    """From where to where, -1 for the exit."""
-    return [[line.number, -1 if to == EXIT else to] for to, was_gone in line.branches.items() if was_gone == wanted]
+    """From where to where; for the exit minus the first line of the code."""
+    ways = ((to, was_gone) for to, was_gone in line.branches.items() if was_gone == wanted)
+    return [[line.number, -line.code_line if to == EXIT else to] for to, _ in ways]
 
 
 def _summary(modules: list[Module], with_branches: bool) -> _Object:
