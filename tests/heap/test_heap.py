@@ -6,13 +6,14 @@ import re
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from tracing import environment
 
-from interpose.analysis.heap import MORE_SITES, Allocated, heap_of, heaps, when_last
+from interpose.analysis.heap import MORE_SITES, Allocated, Heap, heap_of, heaps, when_last
 from interpose.cli.main import main
-from interpose.reports.tables.heap import heap_rows
+from interpose.reports.tables.heap import heap_rows, summary
 
 KIB = 1024
 ALL = {"INTERPOSE": "heap", "INTERPOSE_HEAP": "all"}
@@ -450,7 +451,24 @@ def test_the_command_shows_lines_by_what_they_had_at_the_peak(traced, capsys, mo
     assert code == 0
     assert heads.split() == ["at", "peak", "margin", "at", "end", "allocated", "times", "function", "line"]
     assert first.split()[-1].endswith("program.py:9") and "large" in first
-    assert re.search(r"process \d+: [\d.]+ MiB at its peak after .*, [\d.]+ MiB at the end, .* \(all recorded\)", told)
+    when = "(after .*|within 20.0 ms of its start)"
+    assert re.search(rf"process \d+: [\d.]+ MiB at its peak {when}, [\d.]+ MiB at the end, .* \(all recorded\)", told)
+
+
+@pytest.mark.any_python
+@pytest.mark.parametrize(
+    ("after_ns", "told"),
+    [
+        (-3_000_000, "within 20.0 ms of its start"),
+        (9_999_999, "within 20.0 ms of its start"),
+        (2_000_000_000, "after 2.00 s"),
+    ],
+)
+def test_a_peak_is_no_earlier_than_the_kernels_clock_can_tell(after_ns, told):
+    log = SimpleNamespace(pid=7, start_ns=10**12)
+    heap = Heap(SimpleNamespace(log=log), log.start_ns + after_ns, 0, 0, 0, True, {}, Allocated())
+
+    assert f"at its peak {told}, " in summary(heap)
 
 
 def test_hidden_rows_are_summed(traced, capsys):

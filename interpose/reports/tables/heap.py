@@ -31,6 +31,7 @@ SORTS: dict[str, Callable[[Allocated], int]] = {
     "end": lambda each: each.end_bytes,
     "allocated": lambda each: each.bytes,
 }
+LONGEST_TICK_NS = 10_000_000  # of the kernel's clock, by which a peak is timed: the time may be one too early
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,9 @@ def heap_table(rows: Sequence[HeapRow], cwd: str) -> Table:
 def summary(heap: Heap) -> str:
     """A process's figures as a sentence."""
     total, log = heap.total, heap.process.log
-    after = duration(max(heap.peak_ns - log.start_ns, 0))
+    after_ns = heap.peak_ns - log.start_ns
+    first = f"within {duration(2 * LONGEST_TICK_NS)} of its start"
+    after = f"after {duration(after_ns)}" if after_ns >= LONGEST_TICK_NS else first
     every = size(heap.every_bytes)
     all_of_them = "all recorded" if heap.is_whole else "not all recorded by line"
     how = f"one for each {every} recorded, so figures are estimates" if heap.every_bytes else all_of_them
@@ -89,7 +92,7 @@ def summary(heap: Heap) -> str:
     more = heap.without_line
     lost += f"; {size(more.bytes)} of {count(more.allocations, 'allocation')} in more places than fit" if more else ""
     return (
-        f"process {log.pid}: {size(total.peak_bytes)} at its peak after {after}, "
+        f"process {log.pid}: {size(total.peak_bytes)} at its peak {after}, "
         f"{size(total.end_bytes)} {when_last(heap)}, "
         f"{size(total.bytes)} allocated {total.allocations:,} times ({how}{lost})"
     )
