@@ -19,9 +19,8 @@ def _together(rows: Iterable[Calls]) -> tuple[Calls, ...]:
     for row in rows:
         into = found.get(row.likeness)
         if into is None:
-            copied = {"native_wait_ns": dict(row.native_wait_ns), "failures": dict(row.failures)}
-            into = replace(row, threads=set(row.threads), **copied)
-            into.seen_ns, into.ended_ns = {}, {}
+            into = replace(row, threads=set(row.threads), native_wait_ns=dict(row.native_wait_ns))
+            into.failures, into.seen_ns, into.ended_ns = dict(row.failures), {}, {}
             found[row.likeness] = into
         else:
             _add(into, row)
