@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -71,7 +72,8 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         signal.signal(
             signal.SIGCHLD, signal.SIG_DFL
         )  # where it is ignored, the kernel forgets how a child ended
-        process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
+        with warnings.catch_warnings(action="ignore"):  # as an error, one would come behind the fork
+            process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
         while (ended := _ended(process)) is None:
             came = next_signal(waited_for, [each.attend() for each in attendants])
             if came is not None and not _taken(came, attendants) and not _has_it(process.pid, came, witness):

@@ -11,6 +11,7 @@ import os
 import signal
 import struct
 import time
+import warnings
 from collections.abc import Iterable
 
 LATER_S = 0.001  # what goes to several processes goes to one after the other
@@ -37,7 +38,8 @@ class GroupWitness:
     def _start(self, alive: int, note: int, signals: frozenset[signal.Signals]) -> int:
         """Start the witness. Returns its process ID; 0 if fork fails."""
         try:
-            pid = os.fork()
+            with warnings.catch_warnings(action="ignore"):  # as an error, one would come behind the fork
+                pid = os.fork()
         except OSError:
             return 0
         if not pid:
