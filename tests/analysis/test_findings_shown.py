@@ -236,6 +236,19 @@ def test_a_cause_is_not_called_slowest_while_a_longer_wait_has_no_finding(shop, 
     assert any(each.startswith("Largest: 1 call of time.sleep") for each in others) == first.startswith("No finding")
 
 
+def test_the_wait_of_calls_that_are_in_two_findings_counts_once(shop):
+    error = shop.string("OperationalError")
+    shop.call("sqlite3.Cursor.execute", "db", "SELECT 1", each_ns=120 * MS, error=error)
+    shop.call("sqlite3.Cursor.execute", "db", "SELECT 1", each_ns=130 * MS)
+    found = [each for each in found_in(shop.survey()) if each.rule in ("failed calls", "slow statement")]
+    waits_ns = Counter({("db", "sqlite3.Cursor.execute"): 550 * MS})
+
+    first, *_ = verdict(Times(900 * MS, 0, 900 * MS, waits_ns=waits_ns), found, "/", 120)
+
+    assert [each.wall_ns for each in found] == [250 * MS, 120 * MS]
+    assert first.startswith("No finding explains the largest wait: calls of kind db waited for 300 ms of 900 ms")
+
+
 def test_waits_for_most_of_the_time_stand_out_if_no_cause_is_known():
     waits_ns = Counter({("net", "libc.poll"): 400 * MS, ("net", "libc.recv"): 100 * MS, ("sync", "libc.sem_wait"): 1})
 

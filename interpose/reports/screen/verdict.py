@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from interpose.analysis.findings.engine import OF_THE_MACHINE
-from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.survey import Times
 from interpose.analysis.findings.waits import BY_CHANCE_NS, NOT_SLOW
 from interpose.analysis.time.turns import SELECTORS
@@ -79,9 +80,15 @@ def _in_no_finding(times: Times, findings: Sequence[Finding]) -> Counter[Kind]:
     """The waits that are in no evidence, without those that mostly wait for other threads, tasks, processes or users,
     or for work."""
     known: Counter[Kind] = Counter()
-    for row in {row.likeness: row for each in findings for row in each.rows}.values():
-        known[row.kind, row.intrinsic] += max(row.wall_ns - row.cpu_ns, 0)
+    rows = sorted((row for each in findings for row in each.rows), key=_waited_ns)
+    # The last, which waited longest: of calls of which one finding has all, another may have those that failed.
+    for row in {replace(row, is_part=False).likeness: row for row in rows}.values():
+        known[row.kind, row.intrinsic] += _waited_ns(row)
     return Counter({each: left_ns for each, left_ns in (times.waits_ns - known).items() if not _is_elsewhere(*each)})
+
+
+def _waited_ns(row: Calls) -> int:
+    return max(row.wall_ns - row.cpu_ns, 0)
 
 
 def _is_elsewhere(kind: str, intrinsic: str) -> bool:
