@@ -104,6 +104,16 @@ def test_slow_calls_that_mostly_failed_say_so(shop):
     ]
 
 
+def test_statements_that_mostly_failed_say_so(shop):
+    fail(shop, "sqlite3.Cursor.execute", "db", INSERT, "IntegrityError", times=150)
+    found = [each for each in found_in(shop.survey()) if each.rule == "N+1 statements"]
+
+    assert [Sentences(found, "/home/u/shop", SECOND).with_advice(each) for each in found] == [
+        "150 SQL queries from orders.py:88 line_88, 150 failed with IntegrityError (150 ms of 1.00 s):"
+        f' "{INSERT}". See why they fail: interpose events.'
+    ]
+
+
 @pytest.mark.parametrize("name", ["requests.Session.send", "socket.socket.connect"])
 def test_what_failed_again_and_again_could_not_be_kept(shop, name):
     fail(shop, name, "net", URL, "ConnectTimeout", times=40, each_ns=10 * MS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.findings import drivers
+from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
@@ -59,6 +60,7 @@ _IN_CASE = {
         "The transaction has background tasks: if it sleeps in one, the answer was sent before. "
         "Otherwise sleep outside the transaction, or wait for the event itself."
     ),
+    "failed": "See why they fail: interpose events.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
     "lines": "See what each line takes without that cost: interpose lines.",
@@ -131,6 +133,8 @@ def _case_of_function(finding: Finding, site: Site) -> str:
 
 def _case_of_statements(finding: Finding) -> str:
     is_repeated = finding.rule == "N+1 statements"
+    if is_repeated and mostly_failed(finding.rows):
+        return "failed"
     if is_redis(finding.rows[0]):
         return "redis" if is_repeated else "redis driver"
     if is_repeated and is_sql(asked(finding)):

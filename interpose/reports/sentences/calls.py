@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from interpose.analysis.findings.failures import errors_of, failures_of, mostly_failed, name_of
-from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.waits import POOL
-from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, calls_made, each_took, quoted
-
-_MOST_ERRORS = 2
+from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, quoted, with_errors
 
 
 def again(words: Wording, finding: Finding) -> str:
@@ -39,7 +33,7 @@ def slow_calls(words: Wording, finding: Finding) -> str:
         made = f"{finding.calls:,} of {calls_made(words, finding, among)} took far longer than the others"
     else:
         made = calls_made(words, finding)
-    took = f"{made}{_mostly_failed(finding)}{each_took(finding)} ({words.took(finding)})"
+    took = f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)})"
     return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}"
 
 
@@ -47,25 +41,10 @@ def _of_pool(finding: Finding) -> str:
     return " A pool made them: no line of the program is on the stack." if finding.unit == POOL else ""
 
 
-def _mostly_failed(finding: Finding) -> str:
-    """How many of the calls failed, if these took most of the time."""
-    if not mostly_failed(finding.rows):
-        return ""
-    number = sum(calls for row in finding.rows for calls, _ in failures_of(row).values())
-    return f", {number:,} failed{_with_errors(finding.rows)}"
-
-
 def failed(words: Wording, finding: Finding) -> str:
     number = f"{finding.calls:,} of " if finding.units > 1 else ""
-    what = f"{number}{calls_made(words, finding, finding.units)} failed{_with_errors(finding.rows)}"
-    return f"{what}{each_took(finding)} ({words.took(finding)}){_statement(finding)}."
-
-
-def _with_errors(rows: Sequence[Calls]) -> str:
-    """The errors that took most of the time: ` with ReadTimeout, ConnectTimeout and 2 more`; nothing without names."""
-    named = list(dict.fromkeys(filter(None, map(name_of, errors_of(rows)))))
-    more = f" and {len(named) - _MOST_ERRORS} more" if len(named) > _MOST_ERRORS else ""
-    return f" with {clean(', '.join(named[:_MOST_ERRORS]))}{more}" if named else ""
+    what = f"{number}{calls_made(words, finding, finding.units)} failed{with_errors(finding.rows)}"
+    return f"{what}{each_took(finding)} ({words.took(finding)}){_statement(finding)}.{_of_pool(finding)}"
 
 
 def _statement(finding: Finding) -> str:

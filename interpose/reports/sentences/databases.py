@@ -5,13 +5,13 @@ from __future__ import annotations
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.statements import is_redis, is_sql
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, calls_made, each_took, per_unit, quoted, without
+from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, per_unit, quoted, without
 
 
 def repeated(words: Wording, finding: Finding) -> str:
     statement = asked(finding)
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
-    what = f"{_of_language(finding.calls, statement)} from {words.where(statement)}{each}"
+    what = f"{_of_language(finding.calls, statement)} from {words.where(statement)}{each}{if_failed(finding)}"
     return f"{what} ({words.took(finding)}{without(finding)}): {quoted(finding.about)}."
 
 
@@ -30,7 +30,7 @@ def _of_language(calls: int, row: Calls) -> str:
 def commits(words: Wording, finding: Finding) -> str:
     each = per_unit(finding, finding.calls) if finding.unit == "transaction" else ""
     made = f"{count(finding.calls, 'commit')} from {words.where(finding.first)}"
-    return f"{made}{each}{each_took(finding)} ({words.took(finding)}{without(finding)})."
+    return f"{made}{each}{if_failed(finding)}{each_took(finding)} ({words.took(finding)}{without(finding)})."
 
 
 def reconnects(words: Wording, finding: Finding) -> str:
@@ -40,22 +40,27 @@ def reconnects(words: Wording, finding: Finding) -> str:
 
 
 def slow_statement(words: Wording, finding: Finding) -> str:
-    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}{each_took(finding)}"
-    return f"{made} ({words.took(finding)}): {quoted(finding.about)}."
+    made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}"
+    return f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)}): {quoted(finding.about)}."
+
+
+def _made(words: Wording, finding: Finding) -> str:
+    failing = if_failed(finding)
+    return f"{calls_made(words, finding)}{failing}{',' if failing else ''}"
 
 
 def disk(words: Wording, finding: Finding) -> str:
-    return f"{calls_made(words, finding)} waited {duration(finding.bound_ns)} for the disk ({words.took(finding)})."
+    return f"{_made(words, finding)} waited {duration(finding.bound_ns)} for the disk ({words.took(finding)})."
 
 
 def locked(words: Wording, finding: Finding) -> str:
     waited = f"waited {duration(finding.bound_ns)} for a database lock that another connection held"
-    return f"{calls_made(words, finding)} {waited} ({words.took(finding)})."
+    return f"{_made(words, finding)} {waited} ({words.took(finding)})."
 
 
 def driver(words: Wording, finding: Finding) -> str:
     computed = f"the driver itself computed for {duration(finding.bound_ns)}"
-    return f"In {calls_made(words, finding)} {computed} ({words.took(finding)})."
+    return f"In {_made(words, finding)} {computed} ({words.took(finding)})."
 
 
 def sleeps(words: Wording, finding: Finding) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from interpose.analysis.findings.failures import errors_of, failures_of, mostly_failed, name_of
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.statements import has_sql
 from interpose.experiments.model.stacks import Site
@@ -14,6 +15,7 @@ from interpose.reports.sentences.held_locks import holders
 
 MOST_LINES = 3
 _TRANSACTIONS = 3
+_MOST_ERRORS = 2
 _LONGEST_DETAIL = 72
 
 
@@ -130,3 +132,18 @@ def calls_made(words: Wording, finding: Finding, calls: int = 0) -> str:
 def took_about(words: Wording, finding: Finding) -> str:
     about = f": {quoted(finding.about)}" if finding.about else ""
     return f" ({words.took(finding)}){about}"
+
+
+def if_failed(finding: Finding) -> str:
+    """How many of the calls failed, if these took most of the time: `, 2 failed with ReadTimeout`."""
+    if not mostly_failed(finding.rows):
+        return ""
+    number = sum(calls for row in finding.rows for calls, _ in failures_of(row).values())
+    return f", {number:,} failed{with_errors(finding.rows)}"
+
+
+def with_errors(rows: Sequence[Calls]) -> str:
+    """The errors that took most of the time: ` with ReadTimeout, ConnectTimeout and 2 more`; nothing without names."""
+    named = list(dict.fromkeys(filter(None, map(name_of, errors_of(rows)))))
+    more = f" and {len(named) - _MOST_ERRORS} more" if len(named) > _MOST_ERRORS else ""
+    return f" with {clean(', '.join(named[:_MOST_ERRORS]))}{more}" if named else ""
