@@ -95,13 +95,24 @@ def test_one_call_of_many_that_failed_is_named_once(shop):
 
 
 def test_slow_calls_that_mostly_failed_say_so(shop):
-    fail(shop, "socket.socket.recv", "net", "10.0.0.1:80", "TimeoutError", times=2, each_ns=40 * MS)
-    shop.call("socket.socket.recv", "net", "10.0.0.1:80", each_ns=60 * MS)
+    fail(shop, "socket.socket.connect", "net", "10.0.0.1:80", "TimeoutError", times=2, each_ns=40 * MS)
+    shop.call("socket.socket.connect", "net", "10.0.0.1:80", each_ns=60 * MS)
 
     assert sentences(shop.survey()) == [
-        "3 calls of socket.socket.recv from orders.py:88 line_88, 2 failed with TimeoutError, 46.7 ms each"
+        "3 calls of socket.socket.connect from orders.py:88 line_88, 2 failed with TimeoutError, 46.7 ms each"
         " (140 ms of 1.00 s)."
     ]
+
+
+def test_a_line_whose_calls_mostly_failed_has_no_slow_calls(shop):
+    fail(shop, "requests.Session.send", "net", URL, "ReadTimeout", each_ns=120 * MS)
+    for each_ms in (80, 10):
+        shop.call("requests.Session.send", "net", f"{URL}/old", each_ns=each_ms * MS)
+    fail(shop, "requests.Session.send", "net", f"{URL}/old", "ReadTimeout", each_ns=85 * MS)
+    shop.call("requests.Session.send", "net", f"{URL}/new", each_ns=80 * MS)
+    fail(shop, "requests.Session.send", "net", f"{URL}/new", "ReadTimeout", each_ns=75 * MS)
+
+    assert told(shop.survey()) == [("failed calls", 3, 280 * MS)]
 
 
 def test_statements_that_mostly_failed_say_so(shop):
@@ -145,6 +156,9 @@ def test_failures_inside_a_call_that_succeeded_are_none(shop):
     [
         ("sqlite3.Cursor.__next__", "db", "StopIteration"),
         ("socket.socket.recv", "net", "BlockingIOError errno 11"),
+        ("socket.socket.recv", "net", "TimeoutError"),
+        ("socket.socket.recv_into", "db", "TimeoutError"),
+        ("ssl.SSLSocket.read", "net", "TimeoutError"),
         ("ssl.SSLSocket.read", "net", "SSLWantReadError errno 2"),
         ("aiohttp.ClientSession._request", "net", "CancelledError"),
         ("queue.Queue.get", "sync", "Empty"),
@@ -160,6 +174,13 @@ def test_expected_ends_are_no_failures(shop, name, kind, error):
 
     assert "failed calls" not in [rule for rule, *_ in told(survey)]
     assert not any("failed" in each for each in sentences(survey))
+
+
+@pytest.mark.parametrize("error", ["ConnectionResetError errno 104", "TimeoutError errno 110"])
+def test_a_connection_that_breaks_while_it_receives_has_failed(shop, error):
+    fail(shop, "socket.socket.recv", "net", "10.0.0.1:80", error, each_ns=300 * MS)
+
+    assert told(shop.survey()) == [("failed calls", 1, 300 * MS)]
 
 
 def test_short_failures_are_not_told(shop):
@@ -212,14 +233,17 @@ print(json.dumps([took, failed]))
     assert 0.5 * took <= found.wall_ns / SECOND <= took
 
 
-def test_a_socket_that_times_out_is_named(traced):
+def test_an_answer_that_does_not_come_is_named(traced):
     done = traced(
         COUNTED
         + """
-with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-    client.settimeout(0.35)
+import http.client
+with socket.create_server(("127.0.0.1", 0)) as server:
     for _ in range(3):
-        attempt(client.recv, 10)
+        client = http.client.HTTPConnection(*server.getsockname(), timeout=0.35)
+        client.request("GET", "/")
+        attempt(client.getresponse)
+        client.close()
 print(json.dumps([took, failed]))
 """
     )
@@ -227,7 +251,7 @@ print(json.dumps([took, failed]))
     ((found, sentence),) = failures_in(done)
 
     assert failed == 3 * ["TimeoutError"]
-    assert "3 of 3 calls of socket.socket.recv from " in sentence
+    assert "3 of 3 calls of http.client.HTTPConnection.getresponse from " in sentence
     assert 0.5 * took <= found.wall_ns / SECOND <= took
 
 
@@ -239,10 +263,12 @@ import os, queue, subprocess
 child = subprocess.Popen(["sleep", "0.6"])
 jobs, (left, right) = queue.Queue(), socket.socketpair()
 left.setblocking(False)
+right.settimeout(0.1)
 for number in range(5):
     attempt(child.wait, 0.1)
     attempt(jobs.get, True, 0.1)
     attempt(left.recv, 10)
+    attempt(right.recv, 10)
     attempt(os.stat, "none")
 child.wait()
 print(json.dumps([took, sorted(set(failed))]))
@@ -250,5 +276,5 @@ print(json.dumps([took, sorted(set(failed))]))
     )
     _, failed = json.loads(done.stdout)
 
-    assert failed == ["BlockingIOError", "Empty", "FileNotFoundError", "TimeoutExpired"]
+    assert failed == ["BlockingIOError", "Empty", "FileNotFoundError", "TimeoutError", "TimeoutExpired"]
     assert failures_in(done) == []

@@ -98,6 +98,7 @@ def in_thread(shop, *inner, pool=True):
 
 
 GET = ("site-packages/requests/api.py", 73, "get")
+SEND = ("site-packages/requests/sessions.py", 703, "Session.send")
 RECEIVE = ("socket.py", 720, "SocketIO.readinto")
 
 
@@ -107,9 +108,24 @@ def found_of_stack(shop, name, kind, *inner, pool=True):
 
 
 def test_work_of_a_pool_is_named_by_its_outermost_line(shop):
-    (found,) = found_of_stack(shop, "socket.socket.recv_into", "net", RECEIVE, GET)
+    (found,) = found_of_stack(shop, "requests.Session.send", "net", SEND, GET)
 
     assert (found.calls, found.wall_ns, found.site.line) == (5, 500 * MS, 73)
+
+
+def test_work_of_a_pool_that_failed_is_named_with_its_errors(shop):
+    stack = in_thread(shop, SEND, GET)
+    shop.call("requests.Session.send", "net", each_ns=100 * MS, times=4, thread=2, stack=stack)
+    error = shop.string("ReadTimeout")
+    shop.call("requests.Session.send", "net", each_ns=250 * MS, times=2, thread=2, stack=stack, error=error)
+
+    found = [each for each in found_in(shop.survey()) if each.rule in ("failed calls", "slow calls")]
+
+    assert [(each.rule, each.calls, each.wall_ns) for each in found] == [("failed calls", 2, 500 * MS)]
+    assert Sentences(found, "/nowhere", SECOND).of(found[0]) == (
+        "2 of 6 calls of requests.Session.send from api.py:73 get failed with ReadTimeout, 250 ms each"
+        " (500 ms of 1.00 s). A pool made them: no line of the program is on the stack."
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,6 +134,9 @@ def test_work_of_a_pool_is_named_by_its_outermost_line(shop):
         ("socket.socket.recv_into", "net", (RECEIVE, ("site-packages/kafka/beat.py", 9, "Heartbeat.run")), False),
         ("time.sleep", "sleep", (("site-packages/monitor.py", 9, "watch"),), False),
         ("time.sleep", "sleep", (("site-packages/monitor.py", 9, "watch"),), True),
+        ("socket.socket.recv", "net", (), True),
+        ("socket.socket.recv_into", "net", (RECEIVE, ("site-packages/pushed.py", 9, "listen")), True),
+        ("ssl.SSLSocket.read", "db", (RECEIVE, ("site-packages/pushed.py", 9, "listen")), True),
         ("select.epoll.poll", "net", (("selectors.py", 468, "EpollSelector.select"),), True),
         ("threading.Lock.acquire", "sync", (("threading.py", 355, "Condition.wait"),), True),
         ("queue.SimpleQueue.get", "idle", (), True),
@@ -125,11 +144,3 @@ def test_work_of_a_pool_is_named_by_its_outermost_line(shop):
 )
 def test_library_threads_that_wait_for_their_turn_are_none(shop, name, kind, inner, pool):
     assert found_of_stack(shop, name, kind, *inner, pool=pool) == []
-
-
-def test_a_server_that_reads_requests_in_a_pool_is_none(shop):
-    shop.call("socket.socket.accept", "idle", times=5)
-
-    reading = ("site-packages/gunicorn/http/unreader.py", 54, "SocketUnreader.chunk")
-
-    assert found_of_stack(shop, "socket.socket.recv", "net", reading) == []

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 from interpose.analysis.findings.finding import Calls, Finding, found
+from interpose.analysis.findings.sockets import is_receive
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import LARGE, slow_lines
+from interpose.analysis.findings.waits import LARGE, POOL, slow_lines, slow_work
 
 # What waits for threads, processes, users or work may end with an exception each time: that is how a program polls.
 KINDS = frozenset(("db", "net", "file"))
@@ -29,14 +32,23 @@ ANSWERS = frozenset(
         *("ENOENT", "EEXIST", "ENOTDIR", "EISDIR"),
     )
 )
+# A socket's own timeout, by which programs poll. One that the system reports has a number.
+TIMEOUT = "TimeoutError"
 
 
 def failed_calls(survey: Survey) -> Iterator[Finding]:
-    """Calls from one line that ended with exceptions, which no program expects to have."""
-    lines = grouped((row for rows in slow_lines(survey) for row in rows), lambda row: (row.site, row.intrinsic))
-    for _, rows in lines:
-        if failed := [_failed(row) for row in rows if failures_of(row)]:
-            yield found("failed calls", failed, units=total_of(rows)[0], unit="call", floor=LARGE)
+    """Calls from one line, or of a pool's work, that ended with exceptions, which no program expects to have."""
+    for _, rows in grouped(chain.from_iterable(slow_lines(survey)), lambda row: (row.site, row.intrinsic)):
+        yield from _failed_of(rows, unit="call")
+    work = grouped(chain.from_iterable(slow_work(survey)), lambda row: (row.work, row.intrinsic))
+    for (site, intrinsic), rows in work:
+        yield from _failed_of(rows, unit=POOL, site=site, intrinsic=intrinsic)
+
+
+def _failed_of(rows: list[Calls], **named: Any) -> Iterator[Finding]:
+    is_most = mostly_failed(rows)
+    if failed := [_failed(row, is_most) for row in rows if failures_of(row)]:
+        yield found("failed calls", failed, units=total_of(rows)[0], floor=LARGE, **named)
 
 
 def mostly_failed(rows: Iterable[Calls]) -> bool:
@@ -58,8 +70,14 @@ def failures_of(row: Calls) -> dict[str, tuple[int, int]]:
     """How many of the calls ended with each error that is no expected end, and their time."""
     if row.kind not in KINDS:
         return {}
-    expected = EXPECTED | ANSWERS if row.kind == "file" else EXPECTED
-    return {error: made for error, made in row.failures.items() if made[0] > 0 and name_of(error) not in expected}
+    failures = {error: made for error, made in row.failures.items() if made[0] > 0}
+    return {error: made for error, made in failures.items() if not _is_expected(row, error)}
+
+
+def _is_expected(row: Calls, error: str) -> bool:
+    if name_of(error) in EXPECTED or (error == TIMEOUT and is_receive(row)):
+        return True
+    return row.kind == "file" and name_of(error) in ANSWERS
 
 
 def name_of(error: str) -> str:
@@ -67,10 +85,11 @@ def name_of(error: str) -> str:
     return error.partition(" ")[0]
 
 
-def _failed(row: Calls) -> Calls:
-    """The part of these calls that failed, with no more CPU time than they may have used."""
+def _failed(row: Calls, is_most: bool) -> Calls:
+    """The part of these calls that failed, with no more CPU time than they may have used; `is_most` if most of the time
+    of their line's calls went to those that failed."""
     failures = failures_of(row)
     calls, wall_ns = (sum(figures) for figures in zip(*failures.values(), strict=True))
     cpu_ns = row.cpu_ns * wall_ns // max(row.wall_ns, 1)
     figures = {"calls": calls, "failed": calls, "failures": failures, "wall_ns": wall_ns, "cpu_ns": cpu_ns}
-    return replace(row, **figures, bytes=0, rows=0, unended=0, is_part=not mostly_failed([row]))
+    return replace(row, **figures, bytes=0, rows=0, unended=0, is_part=not (is_most or mostly_failed([row])))

@@ -3,9 +3,10 @@ its calls."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.sockets import is_receive
 from interpose.analysis.time.turns import SELECTORS
 from interpose.experiments.model.stacks import Site
 
@@ -18,8 +19,6 @@ _PLACES = (
     ("anyio/_backends/_asyncio.py", "WorkerThread.run"),
 )
 _FILES = tuple(file for file, _ in _PLACES)
-_ACCEPTING = frozenset(("accept", "_accept"))
-_RECEIVING = frozenset(("recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "read"))
 
 
 def work_of_pool(frames: Sequence[Site]) -> Site | None:
@@ -36,17 +35,11 @@ def _calls_work(frame: Site) -> bool:
     return any(frame.file.endswith(file) and frame.function.endswith(name) for file, name in _PLACES)
 
 
-def serving(calls: Iterable[Calls]) -> set[int]:
-    """The processes that accept connections."""
-    return {process for each in calls if each.verb in _ACCEPTING for process, _ in each.threads}
-
-
-def may_be_cause(each: Calls, serving: Collection[int]) -> bool:
+def may_be_cause(each: Calls) -> bool:
     """Whether calls of a pool's work may be why a program is slow. A library that sleeps or selects in a pool waits for
-    its next turn, and one that receives in a server waits for a client's next request."""
+    its next turn, and what receives there waits for a client, or for the next message."""
     if not each.work:
         return False
     if each.kind == "sleep":
         return each.work.file.endswith(_FILES)
-    is_served = any(process in serving for process, _ in each.threads)
-    return each.intrinsic not in SELECTORS and not (is_served and each.kind == "net" and each.verb in _RECEIVING)
+    return each.intrinsic not in SELECTORS and not is_receive(each)

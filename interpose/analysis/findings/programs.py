@@ -6,6 +6,7 @@ import re
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.sockets import ACCEPTING, RECEIVING
 from interpose.analysis.findings.survey import Survey, processes_of
 from interpose.kinds import NATIVE
 
@@ -20,14 +21,7 @@ _LOCKS = frozenset(
 )
 # These wait for whatever comes first: a client, an answer, a user, a timer.
 _SELECTORS = frozenset(("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait"))
-_ACCEPTING = frozenset(("accept", "accept4", "SSL_accept"))
 _STARTED = re.compile(r"_[^x]")  # in a lineage, which also counts exec: that starts no process
-_RECEIVING = frozenset(
-    (
-        *("read", "__read_chk", "readv", "recv", "__recv_chk", "recvfrom", "recvmsg"),
-        *("SSL_read", "SSL_read_ex", "gnutls_record_recv"),
-    )
-)
 
 
 def is_lock(each: Calls) -> bool:
@@ -52,7 +46,7 @@ class Programs:
     def __init__(self, survey: Survey) -> None:
         self._processes = [each.process for each in survey.analysis.accounts]
         network = [each for each in survey.of_kind("net", "idle") if self.made(each)]
-        serving = {self.of(each) for each in network if each.verb in _ACCEPTING}
+        serving = {self.of(each) for each in network if each.verb in ACCEPTING}
         self._clients = {self.of(each) for each in network if each.verb == "connect"} - serving
 
     def made(self, each: Calls) -> bool:
@@ -68,6 +62,6 @@ class Programs:
         """Whether calls of a program may be why it is slow. They are not if they wait for whatever comes next, as a
         server does, or are one sleep of a child process: its parent waits for that."""
         if each.kind == "net":
-            return each.verb not in _SELECTORS | _ACCEPTING | (set() if self.of(each) in self._clients else _RECEIVING)
+            return each.verb not in _SELECTORS | ACCEPTING | (set() if self.of(each) in self._clients else RECEIVING)
         is_child = all(_STARTED.search(self._processes[number].lineage) for number, _ in each.threads)
         return each.kind != "sleep" or not is_child or each.calls > processes_of([each])

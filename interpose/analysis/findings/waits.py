@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
-from interpose.analysis.findings.pool_work import may_be_cause, serving
+from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import Children, children_of
@@ -113,10 +113,8 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     line at which it began."""
     for rows in slow_lines(survey):
         yield found("slow calls", rows, floor=LARGE)
-    calls, servers = _candidates(survey), serving(survey.calls)
-    for key, rows in grouped(calls, lambda each: (each.work, each.intrinsic, bool(each.among))):
-        if causes := [each for each in rows if may_be_cause(each, servers)]:
-            yield found("slow calls", causes, site=key[0], intrinsic=key[1], unit=POOL, floor=LARGE)
+    for rows in slow_work(survey):
+        yield found("slow calls", rows, site=rows[0].work, intrinsic=rows[0].intrinsic, unit=POOL, floor=LARGE)
 
 
 def slow_lines(survey: Survey) -> Iterator[list[Calls]]:
@@ -124,6 +122,13 @@ def slow_lines(survey: Survey) -> Iterator[list[Calls]]:
     calls, programs = _candidates(survey), Programs(survey)
     slow = [each for each in calls if (programs.may_be_cause if programs.made(each) else _is_own)(each)]
     for _, rows in grouped(slow, lambda each: (_line_or_program(each, programs), each.intrinsic, bool(each.among))):
+        yield rows
+
+
+def slow_work(survey: Survey) -> Iterator[list[Calls]]:
+    """The calls without an own line that may be slow, of one intrinsic and of a pool's work that began at one line."""
+    slow = [each for each in _candidates(survey) if may_be_cause(each)]
+    for _, rows in grouped(slow, lambda each: (each.work, each.intrinsic, bool(each.among))):
         yield rows
 
 

@@ -1,0 +1,23 @@
+"""Calls that wait at a socket for whatever the other side sends, or for whoever connects: a program may do so just to
+look whether there is something."""
+
+from __future__ import annotations
+
+from interpose.analysis.findings.finding import Calls
+from interpose.kinds import NATIVE
+
+ACCEPTING = frozenset(("accept", "accept4", "SSL_accept"))
+RECEIVING = frozenset(
+    (
+        *("recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "read", "readv"),
+        *("__read_chk", "__recv_chk", "SSL_read", "SSL_read_ex", "gnutls_record_recv"),
+    )
+)
+_KINDS = frozenset(("net", "db"))  # reads of files are of other kinds
+_OF_SOCKETS = ("socket.socket.", "ssl.SSLSocket.", NATIVE)
+
+
+def is_receive(each: Calls) -> bool:
+    """Whether calls receive from a socket, or accept connections, by no library's request."""
+    is_there = each.kind in _KINDS and each.intrinsic.startswith(_OF_SOCKETS)
+    return is_there and each.verb in ACCEPTING | RECEIVING
