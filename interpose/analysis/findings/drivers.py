@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interpose.analysis.findings.finding import Calls, Finding, Floor, found
+from interpose.analysis.findings.finding import SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import SLOW_SHARE
 from interpose.experiments.model.stacks import Site
 
 # Who takes less than half of the time is not the one to look at.

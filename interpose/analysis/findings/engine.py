@@ -8,7 +8,7 @@ from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings import drivers, event_loops, failures, files, locks, next_steps, statements, waits
-from interpose.analysis.findings.finding import Finding, merged
+from interpose.analysis.findings.finding import SLOW_SHARE, Finding, merged
 from interpose.analysis.findings.survey import Survey
 
 Rule = Callable[[Survey], Iterator[Finding]]
@@ -100,7 +100,7 @@ def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
     machine's part."""
     machine_ns = sum(each.bound_ns for each in told if each.rule == OF_THE_MACHINE)
     own = [each for each in told if each.rule != OF_THE_MACHINE]
-    large = [each for each in own if each.bound_ns >= waits.SLOW_SHARE * survey.matters_ns]
+    large = [each for each in own if each.bound_ns >= SLOW_SHARE * survey.matters_ns]
     return [each for each in large if waits.explained_ns(survey, each) >= machine_ns]
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from interpose.analysis.findings.finding import Calls, Finding, found
+from interpose.analysis.findings.finding import LARGE, Calls, Finding, found
 from interpose.analysis.findings.sockets import is_receive
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import LARGE, POOL, slow_lines, slow_work
+from interpose.analysis.findings.waits import POOL, slow_lines, slow_work
 
 # What waits for threads, processes, users or work may end with an exception each time: that is how a program polls.
 KINDS = frozenset(("db", "net", "file"))

@@ -167,12 +167,21 @@ class Floor(NamedTuple):
     changes: int = 0
     apart: str = ""
 
+    def least_ns(self, matters_ns: int) -> float:
+        """The least savings, where `matters_ns` is the time that matters."""
+        return max(self.time_ns, self.share * matters_ns)
+
     def with_those_of(self, other: Floor) -> Floor:
         """The floor of the calls of both."""
         return self._replace(counted=self.counted + other.counted, changes=self.changes + other.changes)
 
 
 NO_FLOOR = Floor()
+# What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
+SLOW_SHARE = 0.1
+# Pages that are touched first, and processors that others have, make single calls and waits so long by chance.
+BY_CHANCE_NS = 50_000_000
+LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 
 
 @dataclass(frozen=True)
@@ -222,7 +231,7 @@ class Finding:
         floor, calls = self.floor, self.floor.counted or self.calls
         time_ns = self.wall_ns if floor.is_of_evidence else self.bound_ns
         is_often = calls >= max(floor.calls * max(floor.changes, 1), floor.a_unit * self.units)
-        return is_often and time_ns >= max(floor.time_ns, floor.share * matters_ns)
+        return is_often and time_ns >= floor.least_ns(matters_ns)
 
     @property
     def transactions(self) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from interpose.analysis.findings.finding import Calls, Finding, found
+from interpose.analysis.findings.finding import LARGE, Calls, Finding, found
 from interpose.analysis.findings.survey import Survey, grouped
-from interpose.analysis.findings.waits import HELD, LARGE, is_of_a_thread
+from interpose.analysis.findings.waits import HELD, is_of_a_thread
 
 # Waits in threading's own classes (conditions, events, joins) are calls of these classes, not of the locks inside them.
 LOCKS = ("threading.Lock.", "threading.RLock.")

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.consolidation.merging import is_merged
-from interpose.analysis.findings.finding import Finding, Inner, found
+from interpose.analysis.findings.finding import LARGE, Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.profile.profiled import IMPORTS, LIBRARIES, OWN_CODE, Function, Part, function_of
 from interpose.analysis.recording.left_out import has_lost, left_out
 from interpose.experiments.model.stacks import Site

@@ -7,7 +7,7 @@ import re
 from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.findings.finding import Calls, Finding, Floor, found
+from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
@@ -16,8 +16,6 @@ from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.model.stacks import Site
 
-# What a line's calls of one kind take, below this share of the time that matters, is not worth a look by itself.
-SLOW_SHARE = 0.1
 GIL = "gil"
 NO_LOCK = "the interpreter has no lock"  # as cext/cpython/interpreter_lock.c says it
 # Other rules cover these: waits for locks, for users, and for work; and units of work are not waits.
@@ -25,9 +23,6 @@ NOT_SLOW = frozenset(("sync", GIL, "screen", "idle", "logic", "process"))
 # In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
 COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
-# Pages that are touched first, and processors that others have, make single calls and waits so long by chance.
-BY_CHANCE_NS = 50_000_000
-LARGE = Floor(share=SLOW_SHARE, time_ns=BY_CHANCE_NS)
 # how many programs of child processes are named
 NAMED = 3
 # These are of the kind `process`, and wait for nobody.

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from interpose.analysis.findings.engine import OF_THE_MACHINE
-from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.finding import BY_CHANCE_NS, Calls, Finding
 from interpose.analysis.findings.survey import Times
-from interpose.analysis.findings.waits import BY_CHANCE_NS, NOT_SLOW
+from interpose.analysis.findings.waits import NOT_SLOW
 from interpose.analysis.time.turns import SELECTORS
 from interpose.kinds import NATIVE
 from interpose.reports.formats.short_paths import Shown
