@@ -31,13 +31,36 @@ bool is_feeder(void)
     return is_of(frame_innermost(PyThreadState_Get()), "_feed", "multiprocessing/queues.py");
 }
 
+static bool is_text_with(PyObject *text, const char *part)
+{
+    Py_ssize_t bytes;
+    const char *found = bytes_of_text(text, &bytes);
+    const char *name = found ? strrchr(found, '/') : NULL;
+    return found && strcasestr(name ? name : found, part);
+}
+
+/* The same rule as in interpose/analysis/time/waits_for_turns.py. */
+static bool takes_from_pool(const PyCodeObject *code)
+{
+    static const char *const takes[] = {"acquire", "get", "connect", "checkout", "take", "borrow"};
+    if (!is_text_with(code->co_filename, "pool") && !is_text_with(code->co_qualname, "pool"))
+        return false;
+    for (size_t place = 0; place < sizeof takes / sizeof *takes; place++)
+        if (is_text_with(code->co_name, takes[place]))
+            return true;
+    return false;
+}
+
 bool is_stock(void)
 {
     frame *caller = frame_innermost(PyThreadState_Get());
-    Py_ssize_t bytes;
-    const char *file = is_in(caller, "-packages/") ? bytes_of_text(frame_code(caller)->co_filename, &bytes) : NULL;
-    const char *name = file ? strrchr(file, '/') : NULL;
-    return name && strstr(name, "pool");
+    for (; caller; caller = frame_outer(caller))
+        if (is_in(caller, "-packages/")) {
+            if (takes_from_pool(frame_code(caller)))
+                return true;
+        } else if (!is_in(caller, "/asyncio/"))
+            return false;
+    return false;
 }
 
 /* Acknowledgements have no answer (EFFECT_one_way); whatever else was sent last may have one. */

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
+from interpose.analysis.findings.finding import LARGE, Calls, Finding, Floor, found, spared_ns
 from interpose.analysis.findings.statements import goes_on, is_control
 from interpose.analysis.findings.survey import Survey, grouped, total_of
-from interpose.analysis.findings.waits import LARGE
 from interpose.analysis.time.awaited import Awaited, covered_ns
 from interpose.analysis.time.blocks_of_loops import Block, Named
 from interpose.experiments.model.stacks import Site
@@ -70,10 +69,11 @@ def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 
 def turns(survey: Survey) -> Iterator[Finding]:
-    """Tasks that wait at one line for their turn, as threads do; their waits overlap."""
-    for _, alike in grouped(survey.waits_for_turns, lambda each: (each.site, each.intrinsic)):
-        rows, wall_ns, facts = _evidence(survey, alike)
-        tasks = sum(len(each.tasks) for each in alike)
+    """Tasks that wait at one line for their turn, as threads do; the waits of a loop's tasks overlap."""
+    for place, alike in grouped(survey.waits_for_turns, lambda each: each.place):
+        rows, wall_ns = _rows_of(survey, [place]), min(sum(each.wall_ns for each in alike), survey.matters_ns)
+        tasks, calls = sum(len(each.tasks) for each in alike), sum(each.calls for each in alike)
+        facts = {"time_ns": max(wall_ns - total_of(rows)[1], 0), "each_ns": sum(each.sum_ns for each in alike) // calls}
         yield found("waits for a turn", rows, wall_ns, units=tasks, unit=TASK, **facts, floor=LARGE)
 
 

@@ -13,14 +13,14 @@ from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.blocking_code import with_lines
-from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.finding import LARGE, Calls
 from interpose.analysis.findings.pool_work import work_of_pool
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import SELECTORS, has_events, waits_of_loops
-from interpose.analysis.time.waits_for_turns import WaitsForTurns, waits_for_turns
+from interpose.analysis.time.waits_for_turns import WaitsAtLine, large, waits_for_turns
 from interpose.analysis.transactions.estimate import (
     KEPT,
     WITHIN,
@@ -56,19 +56,30 @@ _NONE: Counter[tuple[str, str]] = Counter()
 
 class Times(NamedTuple):
     """What sentences compare with: all thread time, the part of it that waited for work, the part that matters, and the
-    time of transactions that were not sampled and are not estimated. `waits_ns` is what calls waited for other things
-    than work and, where that is known, users, by kind and intrinsic."""
+    time of transactions that were not sampled and are not estimated. What matters contains `idle_in_turns_ns`, in which
+    loops waited for work and tasks for their turn. `waits_ns` is what calls waited for other things than work and,
+    where that is known, users, by kind and intrinsic."""
 
     whole_ns: int = 0
     idle_ns: int = 0
     matters_ns: int = 0
     not_kept_ns: int = 0
+    idle_in_turns_ns: int = 0
     waits_ns: Counter[tuple[str, str]] = _NONE
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
-        whole_ns, idle_ns, matters_ns, not_kept_ns = map(add, self[:-1], other[:-1])
-        return Times(whole_ns, idle_ns, matters_ns, not_kept_ns, self.waits_ns + other.waits_ns)
+        return Times(*map(add, self[:-1], other[:-1]), waits_ns=self.waits_ns + other.waits_ns)
+
+    @property
+    def not_idle_ns(self) -> int:
+        """The part that matters, without what the table of kinds has as idle."""
+        return self.matters_ns - self.idle_in_turns_ns
+
+    @property
+    def is_partly_idle(self) -> bool:
+        """Whether clearly less than all thread time was not idle."""
+        return self.not_idle_ns < 0.99 * self.whole_ns
 
 
 class Named(NamedTuple):
@@ -146,16 +157,24 @@ class Survey:
     def idle_ns(self) -> int:
         """Thread time in which the program waited for work and no tasks for their turn, without what these calls
         computed."""
-        waited_ns = sum(max(each.wall_ns - each.cpu_ns, 0) for each in self._found.values() if each.kind == IDLE)
-        return max(waited_ns - self.idle_in_turns_ns, 0)
+        return self._waited_for_work_ns - self.idle_in_turns_ns
+
+    @cached_property
+    def _waited_for_work_ns(self) -> int:
+        return sum(max(each.wall_ns - each.cpu_ns, 0) for each in self._found.values() if each.kind == IDLE)
 
     @cached_property
     def matters_ns(self) -> int:
-        """Thread time without waiting for work, without that of users who think, and without that of which nothing
-        else is known: pauses, what came before a ring, and transactions that are not estimated."""
+        """Thread time without waiting for work (but with what loops do so while tasks wait for their turn), without
+        that of users who think, and without that of which nothing else is known: pauses, what came before a ring, and
+        transactions that are not estimated."""
+        return self._not_idle_ns + self.idle_in_turns_ns
+
+    @cached_property
+    def _not_idle_ns(self) -> int:
         total = self.analysis.total
         unknown_ns = total.paused_wall_ns + total.before_wall_ns + self.not_kept.passed_wall_ns
-        return max(total.wall_ns - self.idle_ns - self.thinking_ns - unknown_ns, 1)
+        return max(total.wall_ns - self._waited_for_work_ns - self.thinking_ns - unknown_ns, 1)
 
     @property
     def times(self) -> Times:
@@ -165,7 +184,8 @@ class Survey:
             if each.kind not in _NO_WAITS and not (each.kind == "screen" and self.thinking_ns):
                 waits_ns[each.kind, each.intrinsic] += max(each.wall_ns - each.cpu_ns, 0)
         not_kept_ns = self.not_kept.passed_wall_ns
-        return Times(self.analysis.total.wall_ns, self.idle_ns, self.matters_ns, not_kept_ns, waits_ns)
+        whole_ns, idle_in_turns_ns = self.analysis.total.wall_ns, self.idle_in_turns_ns
+        return Times(whole_ns, self.idle_ns, self.matters_ns, not_kept_ns, idle_in_turns_ns, waits_ns)
 
     @cached_property
     def elapsed_ns(self) -> int:
@@ -216,18 +236,22 @@ class Survey:
         return [] if self.analysis.is_part else [one for each in self.per_process() for one in slept(*each)]
 
     @cached_property
-    def waits_for_turns(self) -> list[Awaited]:
-        """The waits of several tasks for their turn, by line; nothing of a part."""
-        return [one for each in self._waits_for_turns for one in each.awaited]
+    def _turns(self) -> tuple[list[WaitsAtLine], int]:
+        if self.analysis.is_part:
+            return [], 0
+        loops = [loop for each in self.per_process() for loop in waits_for_turns(*each)]
+        return large(loops, self._not_idle_ns, LARGE.least_ns)
 
-    @cached_property
+    @property
+    def waits_for_turns(self) -> list[WaitsAtLine]:
+        """The waits of several tasks for their turn, of each loop, that took long enough for a finding; nothing of a
+        part."""
+        return self._turns[0]
+
+    @property
     def idle_in_turns_ns(self) -> int:
         """For how long event loops were idle while these tasks waited: that does not count as idle."""
-        return sum(each.idle_ns for each in self._waits_for_turns)
-
-    @cached_property
-    def _waits_for_turns(self) -> list[WaitsForTurns]:
-        return [] if self.analysis.is_part else [waits_for_turns(*each) for each in self.per_process()]
+        return min(self._turns[1], self._waited_for_work_ns)
 
     @cached_property
     def awaited_at_most_ns(self) -> int:

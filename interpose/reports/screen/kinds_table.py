@@ -9,6 +9,7 @@ from operator import itemgetter
 from interpose.analysis.calls.account import Share
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
+from interpose.analysis.findings.survey import Times
 from interpose.analysis.profile.profiled import NOT_SAMPLED, Function
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.metadata.log import Log
@@ -24,7 +25,7 @@ from interpose.reports.formats.units import (
     percent,
     scale_for,
 )
-from interpose.reports.screen.screen import Screen, has_idle
+from interpose.reports.screen.screen import Screen
 
 _FUNCTIONS = 3
 # Where a screen is narrower than this, names of functions and comments are so short that no column is left out.
@@ -46,16 +47,15 @@ _KIND_COLUMNS = (
 )
 
 
-def what_shares_are_of(screen: Screen) -> list[str]:
-    """A line below the table if its shares are of more time than sentences compare with."""
-    if screen.survey is None or not (has_idle(screen) or screen.survey.idle_in_turns_ns):
+def what_shares_are_of(times: Times, width: int) -> list[str]:
+    """A line below the table if there is idle time: its shares are of that as well, and sentences compare with less."""
+    if not times.is_partly_idle:
         return []
-    whole_ns = screen.profile.total.wall_ns
-    of_table = f"shares are of all thread time, {scale_for(whole_ns).show(whole_ns)}"
-    of_sentences = f"sentences compare with {duration(screen.survey.matters_ns)}"
-    if in_turns_ns := screen.survey.idle_in_turns_ns:
-        of_sentences += f", with {duration(in_turns_ns)} of idle in which tasks waited for a turn"
-    return wrapped(f" {of_table}; {of_sentences}", screen.width, "  ")
+    of_table = f"shares are of all thread time, {scale_for(times.whole_ns).show(times.whole_ns)}"
+    of_sentences = f"sentences compare with {duration(times.matters_ns)}"
+    if times.idle_in_turns_ns:
+        of_sentences += f", with {duration(times.idle_in_turns_ns)} of idle in which tasks waited for a turn"
+    return wrapped(f" {of_table}; {of_sentences}", width, "  ")
 
 
 def kinds(screen: Screen) -> list[str]:

@@ -25,7 +25,7 @@ from interpose.experiments.model.files import Damages
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, duration, scale_for
-from interpose.reports.screen.kinds_table import kinds_of
+from interpose.reports.screen.kinds_table import kinds_of, what_shares_are_of
 from interpose.reports.screen.state import calendar_span, events_lost, what_is_missing
 from interpose.reports.screen.verdict import verdict
 from interpose.reports.tables.findings import findings_table
@@ -158,6 +158,8 @@ def summary_of_many(screen: ManyScreen) -> Iterator[str]:
         yield from verdict(screen.part.times, screen.findings, screen.log.cwd, screen.width)
         yield ""
     yield from kinds_of(screen.profile, screen.log, screen.width)
+    if screen.part.calls_recorded and not screen.log.interval:
+        yield from what_shares_are_of(screen.part.times, screen.width)
     yield ""
     yield _next(screen.width)
 
@@ -179,11 +181,11 @@ def _totals(screen: ManyScreen) -> list[str]:
     told += " (estimated)" if made.estimate and made.estimate.is_estimated else ""
     scale = scale_for(max(whole.wall_ns, screen.elapsed_ns))
     estimated = " (estimated)" if part.is_estimated else ""
-    is_idle = part.calls_recorded and part.times.matters_ns < 0.99 * whole.wall_ns
+    is_idle = part.calls_recorded and part.times.is_partly_idle
     parts = [
         f"elapsed {scale.show(screen.elapsed_ns)}",
         f"thread time {scale.show(whole.wall_ns)}{estimated}"
-        + (f" ({duration(part.times.matters_ns)} not idle)" if is_idle else ""),
+        + (f" ({duration(part.times.not_idle_ns)} not idle)" if is_idle else ""),
         f"CPU {scale.show(whole.cpu_ns)}",
         told if part.calls_recorded else "calls not recorded",
         count(part.processes, "process", "processes"),

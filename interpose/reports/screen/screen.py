@@ -63,7 +63,5 @@ def has_findings(screen: Screen) -> bool:
 
 
 def has_idle(screen: Screen) -> bool:
-    """Whether sentences compare with clearly less than the thread time."""
-    if screen.survey is None or not has_findings(screen):
-        return False
-    return screen.survey.matters_ns < 0.99 * screen.profile.total.wall_ns
+    """Whether the program waited for work for part of the thread time."""
+    return screen.survey is not None and has_findings(screen) and screen.survey.times.is_partly_idle

@@ -39,7 +39,8 @@ def summary(screen: Screen) -> Iterator[str]:
         yield from told
         yield ""
     yield from kinds(screen)
-    yield from what_shares_are_of(screen)
+    if screen.survey is not None and has_findings(screen):
+        yield from what_shares_are_of(screen.survey.times, screen.width)
     yield ""
     yield from remarks(screen)
     yield next_commands(screen)
@@ -127,7 +128,7 @@ def _not_idle(screen: Screen) -> str:
     """The part of the thread time in which the program did not wait for work."""
     if screen.survey is None or not has_idle(screen):
         return ""
-    return f" ({duration(screen.survey.matters_ns - screen.survey.idle_in_turns_ns)} not idle)"
+    return f" ({duration(screen.survey.times.not_idle_ns)} not idle)"
 
 
 def next_commands(screen: Screen) -> str:
