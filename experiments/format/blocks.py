@@ -9,6 +9,7 @@ block gone looks for the moved ones, so it misses none and sees none twice.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -144,6 +145,20 @@ class EventFile:
                 offset = self._after(file, offset, data)
             yield from moved.heads()
 
+    def counts(self) -> Counter[int]:
+        """How many whole events each thread has, by the heads of the blocks and the length of the file."""
+        with self._file.opened() as file:
+            size_bytes = file.size_bytes() if file else 0
+        found = Counter[int]()
+        for place, head in self.heads():
+            there = head.used if place.compressed else self._room(size_bytes - place.offset)
+            found[head.thread] += min(head.used, there)
+        return found
+
+    def _room(self, count: int) -> int:
+        """How many whole events the first `count` bytes of a block have room for."""
+        return (min(count, self._block_bytes) - self._head_bytes) // self.layout.record_bytes
+
     def block(self, place: Place) -> Block | None:
         """The block that was found at `place`, wherever it is now; None if it is gone."""
         with self._file.opened() as file:
@@ -193,9 +208,8 @@ class EventFile:
             )
         if head is None:
             return None
-        room = (len(data) - self._head_bytes) // self.layout.record_bytes
-        whole = (self._block_bytes - self._head_bytes) // self.layout.record_bytes
-        if head.used > whole:
+        room = self._room(len(data))
+        if head.used > self._room(self._block_bytes):
             self._file.damaged(f"block {offset // self._block_bytes} says it holds {head.used} events")
         end = self._head_bytes + min(head.used, room) * self.layout.record_bytes
         return Block(Place(offset, False, head.sequence), head, data[self._head_bytes : end])

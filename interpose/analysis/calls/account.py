@@ -178,7 +178,7 @@ def _shares(
     }
     for number in sums.keys() - known.keys():  # of a process that runs, threads that began since they were read
         if not is_running:
-            process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
+            note_missing_thread(process, number)
         shares[number] = _share_of_unknown(process, sums[number])
     return shares
 
@@ -281,6 +281,11 @@ def _divided(
         open_wall_ns=open_wall_ns,
         open_cpu_ns=open_cpu_ns,
     )
+
+
+def note_missing_thread(process: Process, number: int) -> None:
+    """Note as damage that a thread that has events is not there."""
+    process.damages.add(f"{process.place}/threads", f"thread {number} is not there")
 
 
 def missing_events(process: Process, found: int) -> int:

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from interpose.analysis.calls.account import missing_events
+from interpose.analysis.calls.account import missing_events, note_missing_thread
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import why_not
 from interpose.experiments.format.children import FORK, LEFT_NO_EXPERIMENT, Child
@@ -29,14 +29,18 @@ def note_missing(experiment: Experiment) -> None:
 
 
 def note_missing_events(experiment: Experiment) -> None:
-    """Note as damage recorded calls that are not there, as the heads of the blocks tell, whose events are not read.
+    """Note as damage recorded calls that are not there, and threads that are not there and have calls.
 
-    Left out is what runs, overwrites its oldest calls, or is consolidated: there, heads do not tell.
+    The heads of the blocks and the length of the file tell; events are not read. Left out is what runs, overwrites its
+    oldest calls, or is consolidated: there, heads do not tell.
     """
     for process in experiment.processes:
         is_told = not process.is_ring and process.stamp_of_consolidated() is None
         if is_told and process.events and ending(process).state != "running":
-            missing_events(process, sum(head.used for _, head in process.events.heads()))
+            found, known = process.events.counts(), {thread.number for thread in process.threads}
+            for number in sorted(found.keys() - known):
+                note_missing_thread(process, number)
+            missing_events(process, found.total())
 
 
 def _note(experiment: Experiment, name: str, pid: int) -> None:

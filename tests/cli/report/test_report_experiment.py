@@ -8,6 +8,7 @@ import pytest
 from shop_orders import ended, orders
 
 from interpose.config import state
+from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS
 
 pytestmark = pytest.mark.any_python
@@ -256,6 +257,36 @@ def test_the_list_says_that_calls_are_missing(interpose, moved):
     (after,) = json.loads(interpose("list", "--format", "json")[1])
 
     assert (before["state"], after["state"]) == ("exit 0", "exit 0, damaged")
+
+
+def last_event_of(path):
+    """Where the last event in the file of events begins."""
+    data = Experiment(str(path)).founder.log.data["events"]
+    last = (path / "events").stat().st_size - data.block_bytes
+    used = sum(Experiment(str(path)).founder.events.counts().values())
+    return last + data.inner.record_bytes + (used - 1) * data.layout.record_bytes
+
+
+def after_head(path):
+    """Where the first thread begins in the file of threads."""
+    return Experiment(str(path)).founder.log.data["threads"].head_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "missing"),
+    [("events", last_event_of, "recorded calls are not there"), ("threads", after_head, "thread 1 is not there")],
+)
+def test_the_list_says_that_something_is_cut_off_and_so_it_does_of_a_repaired_copy(interpose, name, end, missing):
+    path = ended(orders()).write()
+    os.truncate(path / name, end(path))
+
+    code, checked, _ = interpose("check", "test.1.er")
+    repaired = interpose("check", "--repair", "-o", "fixed.er", "test.1.er")
+    listed = json.loads(interpose("list", "--format", "json")[1])
+
+    assert (code, repaired[0]) == (3, 3)
+    assert missing in checked and missing in repaired[1]
+    assert [each["state"] for each in listed] == ["exit 0, damaged"] * 2
 
 
 def test_a_damaged_experiment_is_reported_and_ends_with_3(interpose):
