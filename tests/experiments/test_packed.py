@@ -439,6 +439,17 @@ def test_check_of_an_archive_of_which_nothing_can_be_read_ends_as_damaged(tmp_pa
     assert capsys.readouterr().out == "t.er.tar.zst: cut short: damaged, and nothing can be read\n"
 
 
+def test_check_calls_a_damaged_archive_by_the_path_that_was_given_once(tmp_path, capsys):
+    path = tmp_path / "t.er.tar.zst"
+    pack(str(family(tmp_path / "t.1.er")), str(path))
+    path.write_bytes(path.read_bytes()[:-1])
+
+    assert main(["check", str(path)]) == 3
+
+    damage, *_ = capsys.readouterr().out.splitlines()
+    assert damage.startswith(f"{path}: ") and damage.count("t.er.tar.zst") == 1
+
+
 def test_archives_are_listed_after_experiments_with_their_size(tmp_path, capsys):
     pack(str(family(tmp_path / "t.1.er")), str(tmp_path / "a.er.tar.zst"))
     size_bytes = (tmp_path / "a.er.tar.zst").stat().st_size

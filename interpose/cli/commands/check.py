@@ -68,9 +68,9 @@ def _lines(experiment: Experiment, path: str) -> Iterator[str]:
 
 
 def _called(experiment: Experiment, damage: str, path: str) -> str:
-    """What is damaged, with the path as it was given; an archive has the experiment's own name in it."""
+    """What is damaged, with the path as it was given; the files in an archive have the experiment's own name."""
     if experiment.packed:
-        return f"{path}: {damage}"
+        return f"{path}: {damage.removeprefix(f'{os.path.basename(path)}: ')}"
     is_in = damage.startswith((f"{experiment.name}/", f"{experiment.name}:"))
     return path + damage.removeprefix(experiment.name) if is_in else damage
 
