@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interpose.cli.main import main
+from interpose.exports.formats import FORMATS
 from tests.experiments.test_hostile import FILES, small
 from tests.hostile import read_all_of
 
@@ -36,3 +38,14 @@ def test_whatever_byte_is_wrong_every_format_is_written_or_refused(whole, tmp_pa
             os.truncate(file.fileno(), place + 1)
     read_all_of(str(path))
     shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize("format_name", FORMATS)
+def test_missing_calls_end_every_export_with_the_line_of_a_report(place, format_name, capsys):
+    path = small(place / "t.1.er", whole_files=True).write()
+    os.truncate(path / "events", 0)
+
+    reported = main(["report", str(path)]), capsys.readouterr().err
+    exported = main(["export", "--to", format_name, "-o", str(place / "out"), str(path)]), capsys.readouterr().err
+
+    assert reported == exported == (3, "interpose: t.1.er/events: 3 of 3 recorded calls are not there\n")

@@ -59,13 +59,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.endpoint is None and (arguments.header or arguments.follow):
         raise UsageError(f"--{'header' if arguments.header else 'follow'} needs --endpoint")
     if arguments.endpoint is not None:
-        return max(_send(experiment, arguments), note_damages(experiment))
+        return max(_send(experiment, arguments), _note_damages(analysis))
     if chosen.function:
         with opened_bytes(arguments.output, chosen.is_text) as out:
             chosen.writer()(analysis, out)
     else:
         _write_directory(chosen, analysis, arguments.output)
-    return note_damages(experiment)
+    return _note_damages(analysis)
+
+
+def _note_damages(analysis: Analysis) -> int:
+    """The same as for a report, which counts calls: those that are missing are noted with the accounts."""
+    assert isinstance(analysis.accounts, list)
+    return note_damages(analysis.experiment)
 
 
 def _send(experiment: Experiment, arguments: argparse.Namespace) -> int:
