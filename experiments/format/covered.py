@@ -88,5 +88,5 @@ class Covered:
 
 
 def _code(process: Process, record: CoveredRecord) -> Code:
-    names = (record.file, record.function, record.module, record.context)
-    return Code(record, *(process.string(number) for number in names))
+    names = (record.function, record.module, record.context)
+    return Code(record, process.file_name(record.file), *(process.string(number) for number in names))

@@ -83,7 +83,7 @@ def _functions(process: Process) -> Iterator[Function]:
     table = process.raw_table("functions")
     for number, record, _ in table.bounded(FUNCTIONS_AT_MOST) if table else ():
         if record.kind:
-            names = (process.string(record.file), process.string(record.function), process.string(record.module))
+            names = (process.file_name(record.file), process.string(record.function), process.string(record.module))
             yield Function(number, record, *names)
 
 

@@ -90,6 +90,10 @@ class RecordedFiles:
         text = table.get(number) if table else None
         return self._missing("strings", number, UNKNOWN) if text is None else text
 
+    def file_name(self, number: int) -> str:
+        """The string `number` as a file's name; `?` for code that was compiled without one."""
+        return self.string(number) or UNKNOWN
+
     def _sound_string(self, number: int) -> str | None:
         """The same if it is there, in a process without a parent."""
         if number in (0, OTHER):

@@ -216,7 +216,7 @@ class RecordedStacks(RecordedFiles):
     def _sound_site(self, number: int) -> Site | None:
         """The site, if it is there and all texts that it names, in a process without a parent."""
         record = self._sites.get(number) if self._sites else None
-        if record is None or record.file == 0:
+        if record is None or not _is_written(record):
             return None
         file, function, named_by = map(self._sound_string, (record.file, record.function, record.collector))
         if file is None or function is None or named_by is None:
@@ -226,14 +226,21 @@ class RecordedStacks(RecordedFiles):
     def _find_site(self, number: int) -> Site:
         table = self._with_number(number, lambda process: process._sites)
         record = table.get(number) if table else None
-        if record is None or record.file == 0:
+        if record is None or not _is_written(record):
             return self._missing("sites", number, UNKNOWN_SITE)
         return _site(record, *map(self.string, (record.file, record.function, record.collector)))
+
+
+def _is_written(record: SiteRecord) -> bool:
+    """Whether it is a site; room for a later one is all zero. Code that was compiled without a file's name has only a
+    function."""
+    return bool(record.file or record.function)
 
 
 def _site(record: SiteRecord, file: str, function: str, named_by: str) -> Site:
     if record.interpreter:
         function += f" (interpreter {record.interpreter})"
+    file = file or UNKNOWN
     is_native, name = is_of_object(record, file, function), function if record.line else demangled(function)
     return Site(file, record.line, name, bool(record.own), named_by, is_native)
 

@@ -9,7 +9,7 @@ from interpose.experiments.format import blocks
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.stacks import Site
-from tests.build import START_NS, Build, event
+from tests.build import START_NS, Build, event, pack
 
 pytestmark = pytest.mark.any_python
 
@@ -154,6 +154,16 @@ def test_numbers_that_are_not_there_are_question_marks_and_noted(tmp_path):
         "t.1.er/map.xml",
         "t.1.er/sites",
     ]
+
+
+def test_code_that_was_compiled_without_a_name_of_a_file_is_there(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    build.sites.append(pack("SITE", function=build.string("<module>"), line=1, own=1))
+    build.stack(1)
+    process = Experiment(str(build.write())).founder
+
+    assert [*process.frames(1)] == [process.own_line(1)] == [Site("?", 1, "<module>", True)]
+    assert process.damages.found == []
 
 
 def test_files_that_are_not_there_are_noted_and_the_others_read(tmp_path):
