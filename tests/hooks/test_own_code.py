@@ -109,12 +109,18 @@ WAYS = {  # where the module lies, how it joins the path (if not at the start), 
     "a directory of another name": ("my-site-packages", "import sys; sys.path.insert(0, {!r})", True),
     "an archive": ("app.zip", "import sys; sys.path.insert(0, {!r})", True),
     "an archive at the start": ("app.zip", "", True),
+    "packages in an archive, by a relative name": (
+        "site-packages/app.zip",
+        "import os, sys; sys.path.insert(0, os.path.relpath({!r}))",
+        False,
+    ),
     "packages at the start": ("base/site-packages", "", False),
 }
 
 
 def put_module(place):
     if place.suffix == ".zip":
+        place.parent.mkdir(exist_ok=True)
         with ZipFile(place, "w") as archive:
             archive.writestr("somebodys.py", LIBRARY)
         return

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import closing_rows
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.recording.installed import packages_above
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import UNKNOWN_SITE
 
@@ -18,7 +19,6 @@ SYSTEM = ".SYSTEM"
 PYTHON, STDLIB, SITE, NATIVE, UNKNOWN = ".PYTHON", ".STDLIB", ".SITE", ".NATIVE", ".UNKNOWN"
 NAMED = "named"  # what only says that a transaction got a name
 BY = ("thread", "intrinsic", "stack")
-PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 class Identified(NamedTuple):
@@ -56,4 +56,4 @@ def identity_of(process: Process, stack: int) -> Identified:
         return Identified(SYSTEM, UNKNOWN)
     if site.own:
         return Identified(SYSTEM, PYTHON)
-    return Identified(SYSTEM, SITE if any(part in site.file for part in PACKAGES) else STDLIB)
+    return Identified(SYSTEM, SITE if packages_above(site.file) else STDLIB)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.records import Record, Records
+from interpose.analysis.recording.installed import packages_above
 from interpose.analysis.time.awaited import Span, covered_ns, meanwhile
 from interpose.analysis.time.turns import PLACE, Call, Wait, calls_of, has_tasks, waits_of_loops
 from interpose.experiments.model.process import Process
@@ -19,9 +20,7 @@ FOR_A_TURN = frozenset(("asyncio.Lock.acquire", "asyncio.Queue.put"))
 SEMAPHORE = "asyncio.Semaphore.acquire"
 # Tasks mostly wait for these to be told something, or for work; in a pool, for what others have.
 IN_A_POOL = frozenset((SEMAPHORE, "asyncio.Queue.get", "asyncio.Event.wait", "asyncio.Condition.wait"))
-_BY_STACK = slice(PLACE.start - 1, PLACE.stop)  # the thread, too
 _ASYNCIO = "/asyncio/"
-_PACKAGES = re.compile(r"/(?:site|dist)-packages/")
 _POOL = re.compile("pool", re.IGNORECASE)
 # The same rule as in cext/hooks/callers.c. A pool's worker also waits in its file, but for work.
 _TAKES = re.compile("acquire|get|connect|checkout|take|borrow", re.IGNORECASE)
@@ -85,14 +84,15 @@ def waits_for_turns(process: Process, records: Records) -> list[Loop]:
 
 def _of_loops(process: Process, wanted: set[Wait], idle: set[Wait]) -> Iterator[Loop]:
     lines: defaultdict[int, dict[object, WaitsAtLine]] = defaultdict(dict)
-    by_stack: dict[tuple[int, ...], WaitsAtLine] = {}
+    by_stack: dict[tuple[int, Wait], WaitsAtLine] = {}
     idle_spans: defaultdict[int, list[Span]] = defaultdict(list)
     read = wanted | idle
     for call in calls_of(process, lambda values: values[PLACE] in read):
-        key = call[_BY_STACK]
+        wait = call.intrinsic, call.stack
+        key = call.thread, wait
         if waits := by_stack.get(key):
             waits.add(call)
-        elif call[PLACE] in idle:
+        elif wait in idle:
             idle_spans[call.thread].append((call.start_ns, call.start_ns + call.wall_ns))
         elif call.task:
             new = WaitsAtLine(process.intrinsic(call.intrinsic).name, process.own_line(call.stack))
@@ -149,7 +149,7 @@ def _is_taken(name: str, frames: Sequence[Site]) -> bool:
     if name == SEMAPHORE and frames and _ASYNCIO in frames[0].file and frames[0].function.endswith("__aenter__"):
         return True
     for frame in frames:
-        if _PACKAGES.search(frame.file):
+        if packages_above(frame.file):
             if _takes_from_pool(frame):
                 return True
         elif _ASYNCIO not in frame.file:

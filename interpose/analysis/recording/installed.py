@@ -1,0 +1,23 @@
+"""Files of installed packages by their names, as the recorder tells them (cext/core/installed_names.h)."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from interpose.config.program import split_command
+from interpose.experiments.model.process import Process
+
+_PACKAGES = re.compile(r"(?:^|/)(site-packages|dist-packages)/")
+
+
+def packages_above(file: str) -> str:
+    """The directory of installed packages that `file` is below: `site-packages`; empty if it is below none."""
+    found = _PACKAGES.search(file)
+    return found[1] if found else ""
+
+
+def packages_of_script(process: Process) -> str:
+    """The same of the script that the program runs; its code then counts as a library's."""
+    how, script = split_command(["python", *process.log.arguments])
+    return packages_above(os.path.join(process.log.cwd, script)) if how == "script" else ""
