@@ -43,6 +43,20 @@ static size_t put_utf8(char *into, uint32_t character)
     return more + 1;
 }
 
+/* A byte that was not UTF-8 became one of these when it was decoded (PEP 383), and is that byte again. */
+static bool is_escaped_byte(uint32_t character)
+{
+    return character >= 0xdc80 && character <= 0xdcff;
+}
+
+static size_t put_character(char *into, uint32_t character)
+{
+    if (!is_escaped_byte(character))
+        return put_utf8(into, character);
+    into[0] = (char)(character & 0xff);
+    return 1;
+}
+
 static uint32_t character_at(const void *characters, unsigned width, size_t index)
 {
     return width == 1   ? ((const uint8_t *)characters)[index]
@@ -50,7 +64,7 @@ static uint32_t character_at(const void *characters, unsigned width, size_t inde
                         : ((const uint32_t *)characters)[index];
 }
 
-size_t codes_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES])
+static size_t read_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES], bool *is_cut)
 {
     const struct interpreter_layout *layout = &process->layout;
     char head[64];
@@ -65,13 +79,20 @@ size_t codes_text(const struct sampled_process *process, uint64_t address, char 
     unsigned width = state >> STATE_KIND & STATE_KIND_BITS;
     if (!(state & STATE_COMPACT) || (width != 1 && width != 2 && width != 4) || !length)
         return 0;
-    length = length < TEXT_CHARACTERS ? length : TEXT_CHARACTERS;
+    *is_cut = length > TEXT_CHARACTERS;
+    length = *is_cut ? TEXT_CHARACTERS : length;
     uint64_t begin = address + (state & STATE_ASCII ? layout->text_ascii : layout->text_other);
     if (!remote_read(process->reached, begin, characters, length * width))
         return 0;
     for (size_t index = 0; index < length; index++)
-        bytes += put_utf8(into + bytes, character_at(characters, width, index));
+        bytes += put_character(into + bytes, character_at(characters, width, index));
     return bytes;
+}
+
+size_t codes_text(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES])
+{
+    bool is_cut;
+    return read_text(process, address, into, &is_cut);
 }
 
 static uint32_t number_of_text(struct sampled_process *process, uint64_t address)
@@ -95,13 +116,14 @@ static bool is_below(const char *file, size_t bytes, const char *directories)
     return false;
 }
 
-/* As the process names it itself. */
+/* As the process names it itself. A name that was cut stays as it is: its end decides what is left of the rest. */
 static size_t text_of_file(const struct sampled_process *process, uint64_t address, char into[TEXT_BYTES + 1])
 {
     char root[32];
-    size_t bytes = codes_text(process, address, into);
+    bool is_cut = false;
+    size_t bytes = read_text(process, address, into, &is_cut);
     into[bytes] = 0;
-    if (strlen(into) != bytes)
+    if (is_cut || strlen(into) != bytes)
         return bytes;
     snprintf(root, sizeof root, "/proc/%d/root", (int)process->reached);
     path_name(into, root);

@@ -151,3 +151,29 @@ def test_packages_are_a_librarys_whenever_they_join_the_path(tmp_path, own_envir
     assert ("compute" in own_functions(done)) == is_own
     assert {site.own for site in sites if site.function == "compute"} == {is_own}
     assert ("somebodys.py" in covered) == is_own
+
+
+@pytest.mark.long
+@pytest.mark.any_python
+def test_samples_and_calls_name_a_file_alike_if_its_name_is_not_utf_8(tmp_path, own_environment):
+    make = f"import os; exec(compile({LIBRARY!r}, os.fsdecode(b'/home/u/\\xe9t\\xe9.py'), 'exec'))\ncompute()\n"
+    words = [sys.executable, "-m", "interpose", "run", "--record", "calls,profile", str(write_program(tmp_path, make))]
+
+    done = Traced(tmp_path, subprocess.run(words, cwd=tmp_path, env=own_environment, capture_output=True, text=True))
+
+    founder = done.experiment.founder
+    sampled = Sampled(founder)
+    sites = {site for each in sampled.samples() for site in sampled.frames(each.stack)}
+    called = {founder.own_line(event.stack) for event in events_of(founder, "os.stat")}
+    names = {site.file for site in called if site and site.function == "compute"}
+    assert len(names) == 1
+    assert {site.file for site in sites if site.function == "compute"} == names
+
+
+@pytest.mark.any_python
+def test_code_without_the_name_of_a_file_leaves_a_sound_experiment(traced, interpose):
+    done = traced("import time\nexec(compile('time.sleep(0)\\n', '', 'exec'), {'time': time})\n")
+
+    (event,) = events_of(done.experiment.founder, "time.sleep")
+    assert done.experiment.founder.own_line(event.stack).file == "?"
+    assert interpose("check", done.path).returncode == 0
