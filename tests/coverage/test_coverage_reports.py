@@ -524,6 +524,17 @@ def test_where_nothing_ran_of_what_was_to_be_covered_that_is_said(shop, capsys):
     assert "no code that ran matches INTERPOSE_COVERAGE=" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("script", ["app.py", "./app.py"])
+@pytest.mark.parametrize("packages", ["site-packages", "dist-packages"])
+def test_where_the_script_is_among_packages_a_remedy_is_named(shop, capsys, packages, script):
+    log = {"cwd": str(shop.directory / packages), "arguments": [script]}
+    build = shop.build(settings={"INTERPOSE": "calls,coverage"}, **log)
+
+    assert main(["coverage", "report", str(build.write())]) == 1
+    told = f"the script is in {packages}, so its code counts as a library's; use INTERPOSE_COVERAGE=__main__ or name"
+    assert told in capsys.readouterr().err
+
+
 def test_where_no_branches_were_recorded_none_are_shown_and_that_is_said(shop, capsys):
     build = shop.build()
     build.covered_code("app.py", "<module>", MODULE_PLACES)

@@ -803,6 +803,20 @@ def test_a_pattern_that_no_function_matches_is_told(traced):
     assert "interpose: no function that was traced matches --function g*\n" in shown.stderr
 
 
+def test_where_the_script_is_among_packages_a_remedy_is_named(interpose, tmp_path):
+    script = tmp_path / "work" / "site-packages" / "app.py"
+    script.parent.mkdir()
+    script.write_text("import time\ntime.sleep(0.01)\n")
+
+    interpose("run", "--lines", "own", str(script))
+    told, screen = interpose("lines").stderr, interpose("report").stdout
+    interpose("run", "--lines", "__main__", str(script))
+
+    assert "so its code counts as a library's; use INTERPOSE_LINES=__main__ or name its modules\n" in told
+    assert " your lines  none: the script is in site-packages, among libraries\n" in screen
+    assert "app.py:2" in interpose("lines").stdout
+
+
 @pytest.mark.parametrize(
     ("times_ns", "least_ns", "kept_ns"),
     [

@@ -9,6 +9,7 @@ import os
 from interpose.analysis.lines.line_rows import Trace, line_trace
 from interpose.analysis.lines.line_sources import line_files
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments
+from interpose.cli.installed_script import hint
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, positive, write_table
 from interpose.errors import ExperimentError, UsageError
@@ -89,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         say(note)
     if not trace.lines:
         wanted = experiment.founder.log.settings.get("INTERPOSE_LINES", "own")
-        say(f"no function that ran matches INTERPOSE_LINES={wanted}")
+        why = hint(experiment.founder, "INTERPOSE_LINES", wanted)
+        say(f"no function that ran matches INTERPOSE_LINES={wanted}{why}")
     elif not any(fnmatch.fnmatchcase(each.place.function, arguments.function or "*") for each in trace.lines):
         say(f"no function that was traced matches --function {arguments.function}")
     if trace.is_estimated:

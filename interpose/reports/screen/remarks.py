@@ -13,6 +13,7 @@ from interpose.analysis.calls.rows import own_lines
 from interpose.analysis.profile.counts import not_read
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.ending import recording_stopped
+from interpose.analysis.recording.installed import packages_of_script
 from interpose.analysis.recording.left_out import kinds_left_out, left_out
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
@@ -203,6 +204,9 @@ def cpu_not_followed(screen: Screen) -> Iterator[str]:
 def lines_of_ones_own(screen: Screen) -> Iterator[str]:
     """The lines of your own code that took most."""
     rows = own_lines(screen.profile.rows)[:_OWN_LINES]
+    packages = "" if rows else packages_of_script(screen.experiment.founder)
+    if packages:
+        yield f" your lines  none: the script is in {packages}, among libraries"
     places = Places([row.site.file for row in own_lines(screen.profile.rows) if row.site], screen.log.cwd, screen.shown)
     for place, row in enumerate(rows):
         assert row.site is not None

@@ -10,6 +10,7 @@ from interpose.analysis.coverage.coverage import Asked, Coverage, coverage, fini
 from interpose.analysis.partial.partial import Question
 from interpose.analysis.partial.reductions import COVERAGE
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_paths, paths_of
+from interpose.cli.installed_script import hint
 from interpose.cli.many.arguments import add_many_arguments
 from interpose.cli.many.reading import Many, ask
 from interpose.cli.messages import say
@@ -67,7 +68,7 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment | Many, Coverage]:
     asked = _asked(arguments)
     experiment, found = _read(arguments, asked)
     if not found.codes:
-        raise ExperimentError(f"{experiment.name}: {_why_nothing(found)}")
+        raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
     if not found.modules:
         raise ExperimentError(f"{experiment.name}: the options leave out everything that was recorded")
     for note in found.notes[:_NOTES_AT_MOST]:
@@ -113,11 +114,13 @@ def _below(percent: float | None, least: float) -> str:
     return f"{percent} %"
 
 
-def _why_nothing(found: Coverage) -> str:
+def _why_nothing(experiment: Experiment | Many, found: Coverage) -> str:
     if found.notes:
         return f"no coverage was recorded: {found.notes[0]}"
     if found.was_asked:
-        return f"no code that ran matches INTERPOSE_COVERAGE={found.wanted}"
+        known = isinstance(experiment, Experiment)
+        why = hint(experiment.founder, "INTERPOSE_COVERAGE", found.wanted) if known else ""
+        return f"no code that ran matches INTERPOSE_COVERAGE={found.wanted}{why}"
     return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
 
