@@ -22,10 +22,10 @@ from typing import NamedTuple
 from interpose.errors import Caught
 from interpose.experiments.maintenance.archives import OBJECT, SOURCE, Archive, Entry, hash_of, read_content, read_index
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.files import open_plain
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
+from interpose.experiments.model.zipped import open_source
 
 LARGEST_SOURCE_BYTES = 8 << 20
 _PRIVATE_NAME = re.compile(
@@ -148,7 +148,7 @@ def _copied(archive: Archive, wanted: Wanted, roots: Roots, largest_bytes: int) 
         raise Refused("its name is that of a secret")
     if wanted.kind == SOURCE and not roots.hold(real):
         raise Refused("not below a directory that the program imported from")
-    descriptor = open_plain(real)
+    descriptor = open_source(real, largest_bytes)
     try:
         found = os.fstat(descriptor)
         _check(descriptor, found, wanted, largest_bytes)
@@ -267,7 +267,7 @@ def _read(process: Process, path: str) -> tuple[bytes, int] | str:
     if not Roots(process.roots()).hold(real):
         return "its source was not archived, and lies below no directory that the program imported from"
     try:
-        descriptor = open_plain(real)
+        descriptor = open_source(real, LARGEST_SOURCE_BYTES)
     except (OSError, ValueError) as error:
         return f"its source cannot be read: {getattr(error, 'strerror', None) or error}"
     with open(descriptor, "rb") as file:

@@ -9,6 +9,7 @@ import os
 import re
 import time
 import xml.etree.ElementTree as ElementTree
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -533,6 +534,47 @@ def test_where_the_script_is_among_packages_a_remedy_is_named(shop, capsys, pack
     assert main(["coverage", "report", str(build.write())]) == 1
     told = f"the script is in {packages}, so its code counts as a library's; use INTERPOSE_COVERAGE=__main__ or name"
     assert told in capsys.readouterr().err
+
+
+def zipped(shop, data: bytes) -> Coverage:
+    """The coverage of a module in an archive of that content."""
+    (shop.directory / "dep.zip").write_bytes(data)
+    hour_ago = time.time() - 3600
+    os.utime(shop.directory / "dep.zip", (hour_ago, hour_ago))
+    build = shop.build()
+    build.log_events.append(f'<root path="{shop.directory}/dep.zip"/>')
+    build.covered_code("dep.zip/shop/app.py", "<module>", MODULE_PLACES)
+    return read(build.write())
+
+
+def archive_of(name: str, text: str, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", method) as archive:
+        archive.writestr(name, text)
+    return data.getvalue()
+
+
+def test_a_source_in_an_archive_is_read(shop):
+    found = module(zipped(shop, archive_of("shop/app.py", SOURCE)))
+
+    assert (found.own, found.note) == ((4, 10), "")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (archive_of("other.py", ""), "its source cannot be read: No such file or directory"),
+        (archive_of("shop/app.py", SOURCE)[:-1], "its source cannot be read: not readable in its archive"),
+        (archive_of("shop/app.py", SOURCE, zipfile.ZIP_LZMA), "its source cannot be read: not readable in its archive"),
+        (b"a = 1\n", "its source cannot be read: not readable in its archive"),
+        (archive_of("shop/app.py", "#" * (9 << 20)), "its source is too long"),
+    ],
+    ids=["elsewhere", "cut", "LZMA", "no archive", "too long"],
+)
+def test_of_a_source_that_is_not_readable_in_its_archive_it_is_said_why(shop, data, why):
+    found = module(zipped(shop, data))
+
+    assert (found.table, found.why) == (None, why)
 
 
 def test_where_no_branches_were_recorded_none_are_shown_and_that_is_said(shop, capsys):
