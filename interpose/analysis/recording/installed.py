@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-from interpose.config.program import split_command
 from interpose.experiments.model.process import Process
 
 _PACKAGES = re.compile(r"(?:^|/)(site-packages|dist-packages)/")
@@ -18,6 +17,6 @@ def packages_above(file: str) -> str:
 
 
 def packages_of_script(process: Process) -> str:
-    """The same of the script that the program runs; its code then counts as a library's."""
-    how, script = split_command(["python", *process.log.arguments])
-    return packages_above(os.path.join(process.log.cwd, script)) if how == "script" else ""
+    """The same of the script that the program runs, if no options precede it; its code then counts as a library's."""
+    script = next(iter(process.log.arguments), "-")
+    return "" if script.startswith("-") else packages_above(os.path.join(process.log.cwd, script))
