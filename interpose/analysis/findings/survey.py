@@ -69,7 +69,9 @@ class Times(NamedTuple):
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
-        return Times(*map(add, self[:-1], other[:-1]), waits_ns=self.waits_ns + other.waits_ns)
+        whole_ns, idle_ns, matters_ns, not_kept_ns, in_turns_ns = map(add, self[:-1], other[:-1])
+        waits_ns = self.waits_ns + other.waits_ns
+        return Times(whole_ns, idle_ns, matters_ns, not_kept_ns, in_turns_ns, waits_ns)
 
     @property
     def not_idle_ns(self) -> int:
