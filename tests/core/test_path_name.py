@@ -89,6 +89,7 @@ def test_another_root_is_looked_at_from_there(tree):
 
 
 @pytest.mark.long
+@pytest.mark.interpreter_lock
 def test_a_script_has_one_name_in_all_its_processes(tmp_path, own_environment):
     for directory in ("program", "elsewhere"):
         (tmp_path / directory).mkdir()

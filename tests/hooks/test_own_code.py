@@ -132,6 +132,7 @@ def put_module(place):
 
 
 @pytest.mark.long
+@pytest.mark.interpreter_lock
 @pytest.mark.any_python
 @pytest.mark.parametrize("way", WAYS)
 def test_packages_are_a_librarys_whenever_they_join_the_path(tmp_path, own_environment, way):
@@ -154,6 +155,7 @@ def test_packages_are_a_librarys_whenever_they_join_the_path(tmp_path, own_envir
 
 
 @pytest.mark.long
+@pytest.mark.interpreter_lock
 @pytest.mark.any_python
 def test_samples_and_calls_name_a_file_alike_if_its_name_is_not_utf_8(tmp_path, own_environment):
     make = f"import os; exec(compile({LIBRARY!r}, os.fsdecode(b'/home/u/\\xe9t\\xe9.py'), 'exec'))\ncompute()\n"

@@ -118,8 +118,7 @@ def _why_nothing(experiment: Experiment | Many, found: Coverage) -> str:
     if found.notes:
         return f"no coverage was recorded: {found.notes[0]}"
     if found.was_asked:
-        known = isinstance(experiment, Experiment)
-        why = hint(experiment.founder, "INTERPOSE_COVERAGE", found.wanted) if known else ""
+        why = hint(experiment.founder, "INTERPOSE_COVERAGE", found.wanted) if isinstance(experiment, Experiment) else ""
         return f"no code that ran matches INTERPOSE_COVERAGE={found.wanted}{why}"
     return "no coverage was recorded: use interpose run --coverage own, or INTERPOSE=coverage"
 
