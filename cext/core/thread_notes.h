@@ -6,7 +6,7 @@
 /* Recording took so much of its time. */
 void thread_charge_own(struct thread *thread, uint64_t wall_ns, uint64_t cpu_ns);
 
-/* The same of work by itself, within so many calls: it is no part of the innermost one's self time. */
+/* The same for other work of interpose, inside `depth` calls: it is taken out of the self time of the innermost. */
 VISIBLE void thread_charge_apart(struct thread *thread, uint32_t depth, uint64_t wall_ns, uint64_t cpu_ns);
 
 /* What the calling thread had waited for a processor before it began to record does not count. */

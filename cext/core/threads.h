@@ -121,7 +121,8 @@ struct scratch *thread_scratch(struct thread *thread);
    is timed by samples. */
 VISIBLE struct reading own_begin(struct thread *thread);
 VISIBLE void own_end(struct thread *thread, struct reading begin);
-/* The same for work by itself, at no call's expense: it is taken out of the time of the call in progress. */
+/* The same for other work of interpose, such as checking a limit: it is taken out of the self time of the call in
+   progress. */
 VISIBLE void own_end_apart(struct thread *thread, struct reading begin);
 void own_end_for(struct thread *thread, struct reading begin, uint64_t times);
 

@@ -37,11 +37,12 @@ VISIBLE void trace_context_note_span(struct thread *thread, const struct trace_c
 void trace_contexts_forget(struct thread *thread);
 
 /* What a request that the thread makes now is sent with: the trace that its transaction is in, or that of the
-   experiment, and as parent the innermost call in progress that does not only send; and the state that this trace came with, or NULL. False if
-   the transaction is not sampled and came with nothing. */
+   experiment; as parent the innermost call in progress, but not one that only sends (trace_context_lasts); and the
+   state that this trace came with, or NULL. False if the transaction is not sampled and came with nothing. */
 VISIBLE bool trace_context_here(const struct thread *thread, struct trace_context *context, const char **state);
 
-/* Calls of the intrinsic `sending` only send. Inside one of `lasting`, which lasts until the answer, a request is of that. */
+/* Calls of the intrinsic `sending` only send a request. Inside a call of `lasting`, which lasts until the answer, that
+   call is the request's parent. */
 VISIBLE void trace_context_lasts(uint32_t sending, uint32_t lasting);
 
 /* The call ends, under that number: what it came with, and spans of other tracers, go into the file. */

@@ -128,7 +128,7 @@ struct sampled_process {
     uint64_t pauses;
     uint32_t not_counted; /* a bit for each counter of which that was written */
     struct interpreters interpreters;
-    int environment; /* its file, which is empty once the memory it was in is gone: after an exec. -1 if it always was */
+    int environment; /* its /proc/PID/environ, which reads as empty after an exec; -1 if it was empty from the start */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
     uint64_t round_ns;   /* when the sampler woke for this round */

@@ -51,7 +51,7 @@ class Process(RecordedStacks, RecordedThreads, RecordedIntrinsics):
         """Take the start of the first thread for that of the process, which the log has lost."""
         self.log.start_ns = self.first_thread_ns()
         self.log.is_start_estimated = self.log.start_ns > 0
-        instead = "the start of its first thread is used" if self.log.start_ns else "times since then are unknown"
+        instead = "the start of its first thread is used" if self.log.start_ns else "times since its start are unknown"
         self.damages.add(f"{self.place}/log.xml", f"the start of the process is missing; {instead}")
 
     def files(self) -> Iterator[str]:

@@ -83,8 +83,8 @@ class Injection:
                 return answer
             if thread is None and until_often_s == until_s:
                 raise CannotAttach(
-                    f"{self._tracee.pid}: no thread of it came to a place where it can be interrupted;"
-                    " it runs on as it was; --wait SECONDS waits longer"
+                    f"{self._tracee.pid}: none of its threads reached a point where it can be interrupted;"
+                    " it continues unchanged; to wait longer, use --wait SECONDS"
                 )
             if thread is None:
                 until_often_s = until_s

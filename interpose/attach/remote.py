@@ -153,8 +153,8 @@ class _Request:
             if time.monotonic() > until_s:
                 if self.take_back():
                     raise CannotAttach(
-                        f"{self._tracee.pid}: its main thread came to no place where it can be interrupted;"
-                        " it runs on as it was; --wait SECONDS waits longer"
+                        f"{self._tracee.pid}: its main thread reached no point where it can be interrupted;"
+                        " it continues unchanged; to wait longer, use --wait SECONDS"
                     )
                 return self._wait_for_end(time.monotonic() + _ANSWER_S)
             time.sleep(_LOOK_S)

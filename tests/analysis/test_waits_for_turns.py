@@ -120,13 +120,13 @@ def test_an_idle_loop_is_not_idle_while_tasks_wait_for_their_turn(limited, capsy
     assert without.idle_in_turns_ns == 0
     assert main(["report", str(done.path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert " of idle in which tasks waited for a turn" in told
+    assert " of idle time while tasks waited for a turn" in told
     assert f"({duration(survey.times.not_idle_ns)} not idle)" in told
     copy = shutil.copytree(done.path, f"{done.path}.copy.er")
     assert main(["report", str(done.path), str(copy)]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert f"({duration(2 * survey.times.not_idle_ns)} not idle)" in told
-    assert f"with {duration(2 * survey.idle_in_turns_ns)} of idle in which tasks waited for a turn" in told
+    assert f"including {duration(2 * survey.idle_in_turns_ns)} of idle time while tasks waited for a turn" in told
 
 
 def kinds_of_get(done):

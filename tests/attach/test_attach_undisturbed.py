@@ -156,10 +156,10 @@ def test_a_program_that_only_waits_is_left_as_it_was(running):
     out, errors = program.process.communicate(timeout=PATIENCE_S)
 
     assert done.returncode == 1
-    who = "its main thread came to no" if sys.version_info >= (3, 14) else "no thread of it came to a"
+    who = "its main thread reached no" if sys.version_info >= (3, 14) else "none of its threads reached a"
     assert done.stderr == (
-        f"interpose: {program.pid}: {who} place where it can be interrupted; it runs on as it was;"
-        " --wait SECONDS waits longer\n"
+        f"interpose: {program.pid}: {who} point where it can be interrupted; it continues unchanged;"
+        " to wait longer, use --wait SECONDS\n"
     )
     assert (program.process.returncode, out, errors) == (7, "", "")
     assert not list(program.directory.glob("*.er"))
@@ -530,7 +530,7 @@ def test_a_program_that_is_stopped_meanwhile_stays_so_until_somebody_continues_i
     program.process.send_signal(signal.SIGCONT)
     out, errors = program.process.communicate("123\n", timeout=PATIENCE_S)
 
-    assert told.startswith(f"interpose: {program.pid}: no thread of it came to a place")
+    assert told.startswith(f"interpose: {program.pid}: none of its threads reached a point")
     assert (program.process.returncode, out, errors) == (4, "", "")
 
 

@@ -46,8 +46,8 @@ class Record:
 
     @property
     def apart_ns(self) -> tuple[int, int]:
-        """Wall and CPU time of recording that was measured by itself within these calls and taken out of their self
-        time. A suspension takes no CPU time of them."""
+        """Wall and CPU time of recording that was measured within these calls and taken out of their self time. It is
+        told from a suspension by its CPU time: a suspension has none."""
         not_self_ns = self.sums.cpu_ns - self.sums.self_cpu_ns
         cpu_ns = max(not_self_ns - sum([each.sums.cpu_ns for each in self.inner]), 0) if not_self_ns else 0
         return (max(self.suspended_ns, cpu_ns), cpu_ns) if cpu_ns else (0, 0)

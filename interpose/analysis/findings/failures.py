@@ -13,7 +13,7 @@ from interpose.analysis.findings.sockets import is_receive
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import POOL, slow_lines, slow_work
 
-# What waits for threads, processes, users or work may end with an exception each time: that is how a program polls.
+# Other kinds wait for threads, processes, users or work. Programs poll with them, and expect an exception each time.
 KINDS = frozenset(("db", "net", "file"))
 # With these, calls say that there is nothing more, nothing yet, or that they were told to end.
 EXPECTED = frozenset(

@@ -60,7 +60,7 @@ class Calls:
     is_estimated: bool = False
     longest_ns: int = 0
     among: int = 0
-    is_part: bool = False  # the failed ones of calls that mostly did not fail, as those of their line
+    is_part: bool = False  # failed calls, where most calls of the line did not fail
 
     def see(self, process: int, first_ns: int, last_ns: int) -> None:
         """Note that `process` made some of them between these instants."""

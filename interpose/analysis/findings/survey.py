@@ -157,8 +157,8 @@ class Survey:
 
     @cached_property
     def idle_ns(self) -> int:
-        """Thread time in which the program waited for work and no tasks for their turn, without what these calls
-        computed."""
+        """Thread time in which the program waited for work while no tasks waited for their turn, without the CPU time
+        of these calls."""
         return self._waited_for_work_ns - self.idle_in_turns_ns
 
     @cached_property
@@ -167,9 +167,9 @@ class Survey:
 
     @cached_property
     def matters_ns(self) -> int:
-        """Thread time without waiting for work (but with what loops do so while tasks wait for their turn), without
-        that of users who think, and without that of which nothing else is known: pauses, what came before a ring, and
-        transactions that are not estimated."""
+        """Thread time without idle time, without users' think time, and without time of which nothing is known: pauses,
+        what came before a ring, transactions that are not estimated. Loops that are idle while tasks wait for their
+        turn count."""
         return self._not_idle_ns + self.idle_in_turns_ns
 
     @cached_property

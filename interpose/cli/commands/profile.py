@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     slices = "divide the time into N parts in the section activity (default: %(default)s)"
     parser.add_argument("--slices", type=positive, default=SLICES, metavar="N", help=slices)
-    limit = "at most N rows; .OTHER (of transactions, .OTHERS) sums the rest"
+    limit = "at most N rows; .OTHER (for transactions: .OTHERS) sums the rest"
     parser.add_argument("--limit", type=positive, metavar="N", help=limit)
     add_many_arguments(parser)
     add_output_arguments(parser)

@@ -72,7 +72,7 @@ def run(words: Sequence[str], environment: dict[str, str], attendants: Sequence[
         signal.signal(
             signal.SIGCHLD, signal.SIG_DFL
         )  # where it is ignored, the kernel forgets how a child ended
-        with warnings.catch_warnings(action="ignore"):  # as an error, one would come behind the fork
+        with warnings.catch_warnings(action="ignore"):  # as errors, they would be raised after the fork
             process = subprocess.Popen(words, env=environment, close_fds=False, preexec_fn=as_we_were)
         while (ended := _ended(process)) is None:
             came = next_signal(waited_for, [each.attend() for each in attendants])

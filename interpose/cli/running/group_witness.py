@@ -38,7 +38,7 @@ class GroupWitness:
     def _start(self, alive: int, note: int, signals: frozenset[signal.Signals]) -> int:
         """Start the witness. Returns its process ID; 0 if fork fails."""
         try:
-            with warnings.catch_warnings(action="ignore"):  # as an error, one would come behind the fork
+            with warnings.catch_warnings(action="ignore"):  # as errors, they would be raised after the fork
                 pid = os.fork()
         except OSError:
             return 0

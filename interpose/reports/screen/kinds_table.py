@@ -54,7 +54,7 @@ def what_shares_are_of(times: Times, width: int) -> list[str]:
     of_table = f"shares are of all thread time, {scale_for(times.whole_ns).show(times.whole_ns)}"
     of_sentences = f"sentences compare with {duration(times.matters_ns)}"
     if times.idle_in_turns_ns:
-        of_sentences += f", with {duration(times.idle_in_turns_ns)} of idle in which tasks waited for a turn"
+        of_sentences += f", including {duration(times.idle_in_turns_ns)} of idle time while tasks waited for a turn"
     return wrapped(f" {of_table}; {of_sentences}", width, "  ")
 
 

@@ -395,7 +395,7 @@ class Kind(NamedTuple):
 
 
 SECTIONS = {
-    "session": Kind(session, (), "its figures are always the same"),
+    "session": Kind(session, (), "its rows are fixed"),
     "resource": Kind(resource, (RESOURCES,)),
     "activity": Kind(activity, (ACTIVITY,), "use --slices N"),
     "wait": Kind(wait, (SERVICES,)),

@@ -30,7 +30,7 @@ _BY_RULE = {
     "database waits for a lock": "Keep write transactions short, or use a write-ahead log (WAL).",
     "driver computes": "Fetch fewer rows and columns, or use a compiled driver.",
     "slow statement": "Look at its query plan: an index, fewer rows, fewer columns.",
-    "failed calls": "See why they fail: interpose events. A shorter timeout, or fewer attempts, would take less time.",
+    "failed calls": "See why they fail: interpose events. A shorter timeout or fewer attempts would save time.",
     "child processes": "See what each took: interpose processes.",
     "wait for CPU": "Measure on a less busy machine, or use fewer threads and processes.",
     "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",

@@ -52,7 +52,7 @@ def add_threshold_argument(parser: argparse.ArgumentParser) -> None:
         "--fail-under",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit code {BELOW} if fewer statements are covered (with --branch: statements and branches)",
+        help=f"exit code {BELOW} if a smaller share of statements (with --branch: and branches) is covered",
     )
 
 
