@@ -326,7 +326,7 @@ def test_a_killed_program_is_compressed_whole(tmp_path):
     assert found == recorded > 5000
 
 
-def test_without_zstandard_run_records_and_leaves_it_as_it_is(tmp_path):
+def test_without_zstandard_run_records_says_so_and_leaves_it_as_it_is(tmp_path):
     (tmp_path / "zstandard.py").write_text("raise ImportError('not here')\n")
     program = write_program(tmp_path, WORK + "work(10)")
     done = subprocess.run(
@@ -338,7 +338,8 @@ def test_without_zstandard_run_records_and_leaves_it_as_it_is(tmp_path):
         timeout=60,
     )
 
-    assert (done.returncode, done.stderr) == (0, "")
+    told = "interpose: nothing is compressed or sampled: not here (see: interpose doctor)\n"
+    assert (done.returncode, done.stderr) == (0, told)
     assert not (experiment_in(tmp_path) / "events.zst").exists()
     found, recorded = counted(experiment_in(tmp_path))
     assert found == recorded > 10

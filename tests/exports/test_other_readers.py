@@ -288,7 +288,7 @@ def test_a_process_has_its_slice_and_a_flow_only_from_a_call_that_was_kept(kept,
     build = Build(tmp_path / "t.1.er", pid=70)
     build.intrinsic("os.posix_spawn", "process")
     build.intrinsic("os.stat", "file")
-    build.thread(recorded=2, main=1)
+    build.thread(recorded=1 + kept, main=1)
     build.events([built.event(0, 5, intrinsic=2), *[built.event(10, 20)] * kept])
     build.child(how=SPAWN, pid=71, thread=1, start_ns=START_NS + 10)
     path = build.write()

@@ -59,7 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.endpoint is None and (arguments.header or arguments.follow):
         raise UsageError(f"--{'header' if arguments.header else 'follow'} needs --endpoint")
     if arguments.endpoint is not None:
-        return max(_send(experiment, arguments), _note_damages(analysis))
+        code = _send(experiment, arguments)
+        if arguments.follow:  # what was read of it is of before its end
+            analysis = Analysis(open_experiments(arguments.experiments))
+        return max(code, _note_damages(analysis))
     if chosen.function:
         with opened_bytes(arguments.output, chosen.is_text) as out:
             chosen.writer()(analysis, out)
