@@ -18,7 +18,7 @@ def test_a_transaction_stays_until_another_name_or_none(collected):
         """
         doing = "first"
         probe("/probe/1")
-        time.sleep(0.03)
+        time.sleep(0.3)
         probe("/probe/2")
         doing = "second"
         probe("/probe/3")
@@ -40,7 +40,7 @@ def test_a_transaction_stays_until_another_name_or_none(collected):
         ".INIT": 1,
         ".IDLE": 1,
     }
-    assert found["first"].response_ns >= 30e6
+    assert found["first"].response_ns >= 300e6
     assert found["second"].response_ns >= 20e6
     assert found[".IDLE"].response_ns >= 10e6
     assert [name for name, row in found.items() if row.is_named] == ["first", "second"]

@@ -75,7 +75,7 @@ def test_what_a_coroutine_runs_in_a_thread_is_its_transactions(traced):
 
     assert (done.returncode, done.stderr) == (0, "")
     assert job.sums.calls == 10
-    assert slept_ns(job) == pytest.approx(measured["job"] * 1e9, rel=0.1, abs=ONE_MS)
+    assert 10 * 10 * ONE_MS <= slept_ns(job) <= measured["job"] * 1e9  # at least as long as asked for
     assert job.response_ns == pytest.approx(measured[".took"] * 1e9, rel=0.1, abs=2 * ONE_MS)
     assert job.thread_ns + job.overlap_ns == sum(share.wall_ns for share in job.split.values())
     assert {done.experiment.founder.string(each.detail) for each in done.events(CONTINUED)} == {"job"}
@@ -119,10 +119,10 @@ def test_a_context_that_is_handed_to_a_thread_carries_its_transaction_and_a_plai
 def test_tasks_that_a_transaction_begins_take_it_to_their_threads(traced):
     done = traced(WORK + """
     async def deeper():
-        await asyncio.gather(asyncio.to_thread(sleep, "gathered"), asyncio.to_thread(sleep, "gathered"))
+        await asyncio.gather(asyncio.to_thread(sleep, "gathered", 0.1), asyncio.to_thread(sleep, "gathered", 0.1))
     @transaction("gathered")
     async def gathered():
-        await asyncio.gather(asyncio.to_thread(sleep, "gathered"), asyncio.create_task(deeper()))
+        await asyncio.gather(asyncio.to_thread(sleep, "gathered", 0.1), asyncio.create_task(deeper()))
     async def main():
         await gathered()
         await asyncio.gather(asyncio.to_thread(time.sleep, 0.001))
