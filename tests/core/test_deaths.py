@@ -368,6 +368,8 @@ IS_KILLED = (
 )
 
 
+@pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize(("child", "parent"), [KILLS_ITSELF, IS_KILLED])
 def test_a_call_in_which_a_process_was_killed_counts_until_the_last_sign_of_life(tmp_path, child, parent):
     program = write_program(tmp_path, WAITED_LATE.format(child=child, parent=parent))
