@@ -84,6 +84,11 @@ def write_script(path: Path, line: str) -> None:
     path.chmod(0o755)
 
 
+def slowest(report: str) -> str:
+    """The first cause that a report names, without its figures."""
+    return re.search(r"^Slowest: [^,]*", report, re.M)[0]
+
+
 @pytest.mark.long
 def test_the_main_example_gives_the_report_that_is_shown(shell):
     install, *lines = blocks("sh")[0].splitlines()
@@ -100,6 +105,7 @@ def test_the_main_example_gives_the_report_that_is_shown(shell):
     # How many files are looked at to import something depends on where Python lies.
     assert [made[kind] for kind in ("db", "screen", "sleep")] == [shown[kind] for kind in ("db", "screen", "sleep")]
     assert "   complete\n" in report
+    assert slowest(report) == slowest(blocks("text")[0])
     assert max(map(len, report.splitlines())) <= 80
 
 
