@@ -27,6 +27,7 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
     case DETAIL_descriptor:
         return descriptor_detail(subject);
     case DETAIL_path:
+    case DETAIL_destination:
         return path_detail(subject);
     case DETAIL_address:
         return address_detail(subject);
@@ -126,7 +127,7 @@ bool is_detail_late(const struct slot *slot)
 {
     if (slot->subject == SUBJECT_RESULT || is_statement(slot->detail))
         return true;
-    return slot->detail == DETAIL_path || slot->detail == DETAIL_holder;
+    return is_path(slot->detail) || slot->detail == DETAIL_holder;
 }
 
 uint32_t late_detail(const struct call *call, PyObject *result)
@@ -136,7 +137,7 @@ uint32_t late_detail(const struct call *call, PyObject *result)
     PyErr_Fetch(&type, &value, &traceback); /* a look-up clears the current exception */
     if (call->slot->subject == SUBJECT_RESULT)
         number = result ? detail_of_what(call, result) : 0;
-    else if (call->slot->detail == DETAIL_path && subject)
+    else if (is_path(call->slot->detail) && subject)
         number = kept_path(subject);
     else if (call->slot->detail == DETAIL_holder && subject) /* who got it first, meanwhile */
         number = other_holder_detail(subject);

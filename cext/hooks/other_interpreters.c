@@ -40,6 +40,7 @@ static uint32_t plain_detail(const struct call *call, const struct descriptor *k
         return statement_detail(subject, dialect_of(call->slot->detail));
     switch ((enum detail_kind)call->slot->detail) {
     case DETAIL_path:
+    case DETAIL_destination:
         return PyLong_CheckExact(subject) ? descriptor_look(descriptor_of_number(subject)).name : path_text(subject, KIND_file);
     case DETAIL_address:
         return address_detail(subject);

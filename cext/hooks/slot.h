@@ -20,6 +20,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(oracle_statement,     "the same, of Oracle") \
     X(descriptor, "what lies behind a descriptor, a raw file or a socket: a path, an address, a stream") \
     X(path,       "a path as it was given") \
+    X(destination, "the same, of a call that moves or links to it; one that failed may not have read it") \
     X(address,    "an address, as host and port or as a path") \
     X(host,       "host and port, given as two arguments") \
     X(command,    "the program that a command runs, without its arguments") \
@@ -141,6 +142,12 @@ extern const char *const level_words[];
 /* What waits is recorded from a time on, and counted below it: of C functions the time they took, of Python functions
    the time that they were not running. What fetches rows may be added to the event of a fetch before it. */
 enum waits { WAITS_not, WAITS_wall, WAITS_off_cpu, WAITS_rows };
+
+/* Whether the detail is a path as it was given. */
+static inline bool is_path(enum detail_kind detail)
+{
+    return detail == DETAIL_path || detail == DETAIL_destination;
+}
 
 /* In the place of an argument's number: the object itself, or what the call gave. */
 enum { SUBJECT_RESULT = 254, SUBJECT_OWNER = 255, CALLER_NOT = SUBJECT_RESULT };

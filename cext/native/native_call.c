@@ -265,7 +265,7 @@ static uint32_t late_native_detail(const struct native_call *call, int error)
         return connected_to((const struct native_connection *)call->subject);
     if (!can_be_read(call, text, error))
         return 0;
-    if (slot->detail == DETAIL_path)
+    if (is_path(slot->detail))
         return path_intern(KIND_file, text, strlen(text));
     if (slot->detail == DETAIL_command)
         return program_of_line(text, strlen(text));

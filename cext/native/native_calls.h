@@ -75,7 +75,7 @@
     X(opendir,       directory,    A_FILE,         "path",       "",       "") \
     X(mkdir,         create,       A_FILE,         "path",       "",       "") \
     X(rmdir,         named,        A_FILE,         "path",       "",       "") \
-    X(rename,        renamed,      A_FILE,         "path",       "",       "") \
+    X(rename,        renamed,      A_FILE,         "destination", "",      "") \
     X(unlink,        named,        A_FILE,         "path",       "",       "") \
     X(unlinkat,      named_within, A_FILE,         "path",       "",       "") \
     X(sendfile,      send_file,    ANY_DESCRIPTOR, "descriptor", "result", "") \

@@ -90,7 +90,7 @@ static inline int64_t bytes_of_messages(const struct mmsghdr *messages, int coun
 #define SHAPE_named_within(X, name) \
     X(name, int, (int within, const char *path, int flags), (within, path, flags), (intptr_t)path, FAILS_BELOW_ZERO)
 #define SHAPE_renamed(X, name) \
-    X(name, int, (const char *path, const char *other), (path, other), (intptr_t)path, FAILS_BELOW_ZERO)
+    X(name, int, (const char *path, const char *other), (path, other), (intptr_t)other, FAILS_BELOW_ZERO)
 #define SHAPE_send_file(X, name) \
     X(name, ssize_t, (int number, int from, int64_t *offset, size_t bytes), (number, from, offset, bytes), number, \
       FAILS_BELOW_ZERO)

@@ -23,21 +23,22 @@ def test_a_call_is_of_the_kind_of_what_lies_behind_its_descriptor(traced):
 
 def test_what_may_be_given_by_name_is_known_by_it():
     told = [each for each in files.DESCRIPTORS + files.PATHS if each.module == "posix" and each.detail]
-    wanted = {each.name: name_of_first(getattr(os, each.qualified)) for each in told if hasattr(os, each.qualified)}
+    wanted = {each.name: name_of(each, getattr(os, each.qualified)) for each in told if hasattr(os, each.qualified)}
     known = {each.name: each.keyword for each in told if wanted.get(each.name) is not None}
 
     assert known == {name: word for name, word in wanted.items() if word is not None}
     assert known["os.sendfile"] == "out_fd"
+    assert known["os.rename"] == "dst"
     assert known["os.read"] == ""
 
 
-def name_of_first(function):
-    """By which name the first argument may be given; none where it may not. None where the function does not tell."""
+def name_of(intrinsic, function):
+    """By which name its detail may be given; none where it may not. None where the function does not tell."""
     try:
-        first = next(iter(inspect.signature(function).parameters.values()))
+        kept = list(inspect.signature(function).parameters.values())[intrinsic.argument]
     except ValueError:
         return None
-    return "" if first.kind is first.POSITIONAL_ONLY else first.name
+    return "" if kept.kind is kept.POSITIONAL_ONLY else kept.name
 
 
 def test_calls_of_buffers_are_recorded_where_they_are_wanted(traced):

@@ -152,6 +152,12 @@ def test_what_is_transferred_and_from_where_is_told(native):
     assert told == [("/etc/hostname", ""), ("/no/such", "ENOENT")]
 
 
+def test_a_file_that_is_renamed_is_told_by_its_new_name(native):
+    done = native('calls.moves(b"no such", b"new")\n')
+
+    assert details(done, "rename") == ["new"]
+
+
 def test_a_descriptor_of_a_long_path_has_all_of_it(native):
     done = native(
         """

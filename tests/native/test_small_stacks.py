@@ -140,6 +140,8 @@ int main(void)
     SAY(statx(1, bad, -1, 0, &status));
     SAY(statx(1, page + 4095, -1, 0, &status));
     SAY(fstatat(1, bad, (struct stat *)text, 12345));
+    SAY(rename("missing/one", bad));
+    SAY(rename("", page + 4095));
     SAY(execve(bad, words, environ));
     SAY(execve(page + 4095, words, environ));
     SAY(execve("/bin/true", words, list));
@@ -162,7 +164,7 @@ def test_pointers_that_the_kernel_refuses_are_not_read(outcomes):
     plain, recorded, _ = outcomes(BAD_POINTERS, "")
 
     assert recorded == plain
-    assert plain[0].count("\n") == 17
+    assert plain[0].count("\n") == 19
 
 
 FILTERED = """

@@ -5,6 +5,8 @@ import fcntl
 import io
 import mmap
 import os
+import pathlib
+import shutil
 from contextlib import suppress
 from multiprocessing import shared_memory
 
@@ -107,11 +109,15 @@ os.chdir("..")  #: os.chdir detail=..
 os.close(box)  #: os.close detail=box
 with suppress(PermissionError):
     os.chroot("/")  #: os.chroot detail=/ error=...
-os.link("letter", "box/link")  #: os.link detail=letter
-os.symlink("letter", "box/pointer")  #: os.symlink detail=letter
+os.link("letter", "box/link")  #: os.link detail=box/link
+os.symlink("letter", "box/pointer")  #: os.symlink detail=box/pointer
 assert os.readlink("box/pointer") == "letter"  #: os.readlink detail=box/pointer
-os.rename("box/link", "box/renamed")  #: os.rename detail=box/link
-os.replace("box/renamed", "box/replaced")  #: os.replace detail=box/renamed
+os.rename("box/link", "box/renamed")  #: os.rename detail=box/renamed
+os.replace("box/renamed", "box/replaced")  #: os.replace detail=box/replaced
+with suppress(FileNotFoundError):
+    os.replace(src="missing", dst="box/new")  #: os.replace detail=box/new error=FileNotFoundError errno 2
+pathlib.Path("box/replaced").rename(pathlib.Path("box/moved"))  #: within os.rename detail=box/moved
+shutil.move("box/moved", "box/replaced")  #: within os.rename detail=box/replaced
 os.stat("letter")  #: os.stat detail=letter
 with suppress(FileNotFoundError):
     os.stat(b"missing")  #: os.stat detail=missing error=FileNotFoundError errno 2

@@ -32,7 +32,7 @@ READING = frozenset(
     )
 )
 WRITING = frozenset(("write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range"))
-CHANGING = WRITING | {"truncate", "ftruncate", "unlink", "remove", "rename", "replace"}
+CHANGING = WRITING | {"truncate", "ftruncate", "unlink", "remove", "rename", "replace", "link", "symlink"}
 _QUERY = re.compile(r"\s*(select|with|show)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"\?|%s|%\(|\$\d|:\w|@\w")
 _DISTINCT_REQUEST = re.compile(r"(GET |HEAD )?https?://\S+")

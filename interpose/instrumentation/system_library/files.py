@@ -51,7 +51,7 @@ DESCRIPTORS = [
 
 PATHS = [
     *alike(*OS, "stat lstat access chmod chown lchown chdir chroot readlink unlink remove", "file", **OF_PATH),
-    *alike(*OS, "link symlink rename replace", "file", detail="path", keyword="src"),
+    *alike(*OS, "link symlink rename replace", "file", detail="destination", argument=1, keyword="dst"),
     *alike(*OS, "mkdir rmdir listdir scandir mkfifo mknod truncate utime statvfs", "file", **OF_PATH),
     *alike(*OS, "getxattr setxattr removexattr listxattr", "file", **OF_PATH),
     *alike(*OS, "getcwd getcwdb sync", "file"),
