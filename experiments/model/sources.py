@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
+from itertools import dropwhile
 from typing import NamedTuple
 
 from interpose.errors import Caught
@@ -80,8 +81,16 @@ def is_dynamic(file: str) -> bool:
 
 
 def path_of(process: Process, file: str) -> str:
-    """The path of a site's file, from the root on."""
-    return os.path.normpath(os.path.join(process.log.cwd or "/", file))
+    """The path of a site's file, from the root on. `..` behind another part of it stays: a link may be before it, as it
+    is where recording has left `..` in a name (cext/core/path_name.c)."""
+    path = os.path.join(process.log.cwd or "/", file)
+    parts = [each for each in file.split("/") if each not in ("", ".")]
+    return path if ".." in dropwhile("..".__eq__, parts) else os.path.normpath(path)
+
+
+def normal_path_of(process: Process, file: str) -> str:
+    """The same without any `..`, as if no part of it were a link."""
+    return os.path.normpath(path_of(process, file))
 
 
 def sources_of(process: Process, ended_ns: int | None) -> Iterator[Wanted]:

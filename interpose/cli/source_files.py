@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sources import LARGEST_SOURCE_BYTES, Source, Sources, decoded, is_dynamic, path_of
+from interpose.experiments.model.sources import (
+    LARGEST_SOURCE_BYTES,
+    Source,
+    Sources,
+    decoded,
+    is_dynamic,
+    normal_path_of,
+)
 from interpose.experiments.model.stacks import Site
 
 EXPERIMENTS = "$expts"  # in a path: what the experiments have of it
@@ -46,18 +53,18 @@ class SourceFiles:
         return None
 
     def _replaced(self, process: Process, file: str) -> Source | None:
-        path = path_of(process, file)
+        path = normal_path_of(process, file)
         for before, after in self.replaced:
-            if path.startswith(before.rstrip("/") + "/") and not is_dynamic(file):
-                rest = os.path.normpath(path[len(before.rstrip("/")) + 1 :])
-                if found := _read(os.path.join(after, rest), process):
-                    return found
+            start = before.rstrip("/") + "/"
+            is_below = path.startswith(start) and not is_dynamic(file)
+            if is_below and (found := _read(os.path.join(after, path[len(start) :]), process)):
+                return found
         return None
 
 
 def _parts(process: Process, file: str) -> list[str]:
     """The parts of a file's path, which is normal: none of them leads upward."""
-    return [] if is_dynamic(file) else path_of(process, file).strip("/").split("/")
+    return [] if is_dynamic(file) else normal_path_of(process, file).strip("/").split("/")
 
 
 def _read(path: str, process: Process) -> Source | None:

@@ -15,7 +15,7 @@ from interpose.analysis.calls.rows import CODE, IN_PROGRESS, NOT_KEPT
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.recording.lineage import script_of
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sources import is_dynamic, path_of
+from interpose.experiments.model.sources import is_dynamic, normal_path_of, path_of
 from interpose.experiments.model.stacks import Site
 
 BETWEEN = "between calls"
@@ -75,7 +75,7 @@ def _name_of(process: Process, sources: Iterable[str]) -> str:
     made from that; otherwise the arguments (`-m module`)."""
     script = script_of(process)
     option, _, module = script.partition(" ")
-    name = path_of(process, script) if script and not script.startswith("-") else program_label(process)
+    name = normal_path_of(process, script) if script and not script.startswith("-") else program_label(process)
     place = f"/{module.replace('.', '/')}" if option == "-m" else name
     ends = (f"{place}/__main__.py", f"{place}.py") if option == "-m" else (f"{place}/__main__.py",)
     return min((source for source in sources if source.endswith(ends)), default=name)

@@ -31,10 +31,10 @@ def shop(tmp_path):
     return tmp_path / "shop"
 
 
-def made(directory, root, *files, host=None, ended=True, mode="usedsrc"):
+def made(directory, root, *files, host=None, ended=True, mode="usedsrc", cwd=None):
     """An experiment whose sites name `files`, of a program that ended just now."""
     now_ns = time.time_ns()
-    build = Build(directory, host=host or os.uname().nodename, cwd=str(root), time_ns=now_ns - 10**9)
+    build = Build(directory, host=host or os.uname().nodename, cwd=str(cwd or root), time_ns=now_ns - 10**9)
     build.intrinsic("os.write", "file")
     for file in files:
         build.stack(build.site(str(file), 1, "main"))
@@ -245,6 +245,23 @@ def source(experiment, file):
     opened = Experiment(str(experiment))
     found = Sources(opened).source_of(opened.founder, Site(str(file), 1, "main", True))
     return found and found.text, opened.damages.count
+
+
+@pytest.mark.parametrize("is_archived", [True, False])
+def test_a_source_named_through_a_link_and_upward_is_the_one_that_ran(tmp_path, shop, is_archived):
+    (tmp_path / "far" / "in").mkdir(parents=True)
+    (tmp_path / "far" / "orders.py").write_text("far\n")
+    (shop / "link").symlink_to(tmp_path / "far" / "in")
+    for each in (tmp_path / "far" / "orders.py", shop / "orders.py"):
+        os.utime(each, (1, 1))
+    files = [f"{shop}/link/../orders.py", "link/../orders.py"]
+    experiment = made(tmp_path / "test.1.er", tmp_path, *files, cwd=shop)
+    if is_archived:
+        main(["archive", "-q", "test.1.er"])
+        (tmp_path / "far" / "orders.py").unlink()
+
+    assert [source(experiment, each) for each in files] == [("far\n", 0)] * 2
+    assert source(experiment, "../shop/orders.py") == ("import os\n", 0)
 
 
 def test_a_source_is_read_from_the_archive_then_from_the_file_if_that_is_older(tmp_path, shop):

@@ -12,7 +12,7 @@ from interpose.analysis.calls.statements import DATABASE, with_statements
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, script_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
-from interpose.experiments.model.sources import path_of
+from interpose.experiments.model.sources import normal_path_of
 from interpose.experiments.model.stacks import UNKNOWN_SITE
 from interpose.kinds import IDLE
 
@@ -173,7 +173,7 @@ def program_label(process: Process) -> str:
     founder = process
     while founder.starter:
         founder = founder.starter
-    return path_of(process, script).removeprefix(founder.log.cwd.rstrip("/") + "/")
+    return normal_path_of(process, script).removeprefix(founder.log.cwd.rstrip("/") + "/")
 
 
 _WHOLE_LABELS = {
