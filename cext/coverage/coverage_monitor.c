@@ -69,10 +69,37 @@ static PyObject *see_line(PyObject *self, PyObject *const *arguments, size_t cou
     return see_place(arguments[0], here, here ? (uint32_t)frame_instruction(here) : 0, place_of_unit);
 }
 
+static bool has_ended(PyCodeObject *code, frame *here, const struct planned_branch *planned)
+{
+    PyObject *exception = frame_value(here, (uint32_t)code->co_nlocalsplus + planned->depth);
+    return exception && PyErr_GivenExceptionMatches(exception, PyExc_StopAsyncIteration);
+}
+
+/* False if it has not been told yet which way an `async for` went: its last instruction may have another exception. */
+static bool see_awaited(struct covered_code *known, frame *here, uint32_t unit)
+{
+    const struct planned_branch *planned = awaited_at(known->plan, unit);
+    if (!planned)
+        return true;
+    bool is_last = unit == planned->unit;
+    if (is_last && !has_ended(known->is.code, here, planned))
+        return false;
+    struct coverage_table *table = coverage_is_here() && !recorder_paused() ? table_of(known, here) : NULL;
+    if (table)
+        note_branch(branch_in(table, (uint32_t)(planned - known->plan->branch)), planned, is_last ? planned->target : unit);
+    return table != NULL;
+}
+
 static PyObject *see_instruction(PyObject *self, PyObject *const *arguments, size_t count, PyObject *names)
 {
     (void)self, (void)count, (void)names;
-    return see_place(arguments[0], innermost_frame(), (uint32_t)PyLong_AsLong(arguments[1]) / 2, place_begun_by);
+    frame *here = innermost_frame();
+    struct covered_code *known = known_covered(arguments[0]);
+    uint32_t unit = (uint32_t)PyLong_AsLong(arguments[1]) / 2;
+    PyObject *again = see_place(arguments[0], here, unit, place_begun_by);
+    if (UNLIKELY(known && here && known->plan->has_awaited && !see_awaited(known, here, unit)))
+        Py_SETREF(again, Py_NewRef(Py_None));
+    return again;
 }
 
 /* A jump has events until it went both ways. */

@@ -54,6 +54,15 @@ static void settle_jump(struct covered_code *known, frame *here, uint32_t unit)
         note_branch(branch_in(table, (uint32_t)(jump->planned - known->plan->branch)), jump->planned, unit);
 }
 
+/* The body of an `async for` begins. */
+static void see_awaited(struct covered_code *known, frame *here, uint32_t unit)
+{
+    const struct planned_branch *planned = awaited_at(known->plan, unit);
+    struct coverage_table *table = planned && unit == planned->next_unit && coverage_is_here() ? table_of(known, here) : NULL;
+    if (table)
+        note_branch(branch_in(table, (uint32_t)(planned - known->plan->branch)), planned, unit);
+}
+
 static void see_instruction(struct covered_code *known, frame *here)
 {
     uint32_t unit = (uint32_t)frame_instruction(here);
@@ -61,6 +70,7 @@ static void see_instruction(struct covered_code *known, frame *here)
     if (!known->plan->branches)
         return;
     settle_jump(known, here, unit);
+    see_awaited(known, here, unit);
     const struct planned_branch *planned = branch_at(known->plan, unit);
     if (planned)
         *pending_jump(here) = (struct pending_jump){here, known, planned};

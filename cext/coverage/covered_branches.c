@@ -40,9 +40,37 @@ static uint32_t place_behind(const struct covered_plan *plan, const struct bytec
     return own;
 }
 
+/* What an `async for` awaits is sent to in a circle; its body begins behind that. The last instruction is the handler of what
+   ends it. */
+static void add_awaited(struct covered_plan *plan, const struct bytecode *code, uint32_t last)
+{
+    uint32_t unit = 0;
+    while (unit < last && !(code->opcodes[unit] == GET_ANEXT && code->handlers[unit] == last))
+        unit++;
+    uint32_t depth = code->depths[unit];
+    while (unit < last && code->opcodes[unit] != JUMP_BACKWARD_NO_INTERRUPT)
+        unit++;
+    if (unit == last || !plan->place_of[last])
+        return;
+    uint32_t body = next_instruction(code, unit), behind = next_instruction(code, last);
+    plan->has_awaited = plan->has_parts = true;
+    plan->branch[plan->branches++] = (struct planned_branch){
+        .unit = last,
+        .origin = plan->place_of[last],
+        .next = place_behind(plan, code, body, last),
+        .other = place_behind(plan, code, behind, last),
+        .next_unit = body,
+        .target = behind,
+        .depth = depth,
+        .is_awaited = true,
+    };
+}
+
 void find_branches(struct covered_plan *plan, const struct bytecode *code)
 {
     for (uint32_t unit = 0; unit < code->units; unit++) {
+        if (code->opcodes[unit] == END_ASYNC_FOR)
+            add_awaited(plan, code, unit);
         if (!is_conditional(code->opcodes[unit]) || code->targets[unit] == NO_JUMP || !plan->place_of[unit])
             continue;
         uint32_t next = next_instruction(code, unit);
@@ -68,6 +96,16 @@ const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t
             high = middle;
     }
     return low < plan->branches && plan->branch[low].unit == unit ? &plan->branch[low] : NULL;
+}
+
+const struct planned_branch *awaited_at(const struct covered_plan *plan, uint32_t unit)
+{
+    for (uint32_t index = 0; plan->has_awaited && index < plan->branches; index++) {
+        const struct planned_branch *branch = &plan->branch[index];
+        if (branch->is_awaited && (branch->unit == unit || branch->next_unit == unit))
+            return branch;
+    }
+    return NULL;
 }
 
 const struct planned_branch *branch_told(const struct covered_plan *plan, uint32_t unit, uint32_t to)

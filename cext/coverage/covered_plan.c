@@ -15,7 +15,7 @@ static uint32_t count_conditions(const struct bytecode *code)
 {
     uint32_t count = 0;
     for (uint32_t unit = 0; unit < code->units; unit++)
-        count += is_conditional(code->opcodes[unit]);
+        count += is_conditional(code->opcodes[unit]) || code->opcodes[unit] == END_ASYNC_FOR;
     return count;
 }
 

@@ -16,12 +16,14 @@ struct planned_branch {
     uint32_t origin;            /* the place that contains it, from 1 */
     uint32_t next, other;       /* the places it leads to, from 1, or 0: it ends there */
     uint32_t next_unit, target; /* the instructions there */
+    uint32_t depth;             /* of an `async for`: where its exception is on the stack */
+    bool is_awaited;            /* an `async for`: no jump, but the end of what is awaited, by StopAsyncIteration */
 };
 
 struct covered_plan {
     uint32_t units, places, branches;
     bool has_parts;   /* there are places that no line's event tells: several of a line in a row, or one that is forgotten */
-    bool has_columns;
+    bool has_columns, has_awaited;
     struct covered_place *place;
     struct planned_branch *branch;
     uint32_t place_of[]; /* by instruction, from 1; 0: in none */
@@ -37,6 +39,9 @@ void find_branches(struct covered_plan *plan, const struct bytecode *code);
 
 /* The conditional jump that this instruction is, or NULL. */
 const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t unit);
+
+/* The `async for` whose body begins with this instruction, or which ends with it; NULL: none. */
+const struct planned_branch *awaited_at(const struct covered_plan *plan, uint32_t unit);
 
 /* The conditional jump that an event tells of, which goes from `unit` to `to`; NULL: none that is planned. Where there are also events
    of instructions, since 3.14, `unit` is not the jump, but the NOT_TAKEN behind it, or the POP_ITER behind the loop's END_FOR. */

@@ -124,10 +124,11 @@ static void find_handlers(struct bytecode *code, PyCodeObject *of)
         code->handlers[unit] = NO_JUMP;
     while (at < end) {
         uint32_t unit = exception_number(&at, end), length = exception_number(&at, end);
-        uint32_t target = exception_number(&at, end);
-        exception_number(&at, end); /* how deep the stack is */
-        for (; length && unit < code->units && target < code->units; length--, unit++)
+        uint32_t target = exception_number(&at, end), depth = exception_number(&at, end);
+        for (; length && unit < code->units && target < code->units; length--, unit++) {
             code->handlers[unit] = target;
+            code->depths[unit] = (depth >> 1) + (depth & 1); /* where the lowest bit is set, so is one more value */
+        }
     }
 }
 
@@ -209,6 +210,7 @@ void bytecode_free(struct bytecode *code)
     free(code->opcodes);
     free(code->targets);
     free(code->handlers);
+    free(code->depths);
     free(code->lines);
     free(code->columns);
     free(code->ends);
@@ -226,10 +228,11 @@ bool bytecode_read(struct bytecode *code, PyCodeObject *of)
     code->opcodes = malloc(code->units + 1);
     code->targets = malloc((code->units + 1) * sizeof *code->targets);
     code->handlers = malloc((code->units + 1) * sizeof *code->handlers);
+    code->depths = malloc((code->units + 1) * sizeof *code->depths);
     code->lines = malloc((code->units + 1) * sizeof *code->lines);
     code->columns = malloc((code->units + 1) * sizeof *code->columns);
     code->ends = malloc((code->units + 1) * sizeof *code->ends);
-    bool room = code->opcodes && code->targets && code->handlers && code->lines && code->columns && code->ends;
+    bool room = code->opcodes && code->targets && code->handlers && code->depths && code->lines && code->columns && code->ends;
     if (room) {
         find_instructions(code, (const uint8_t *)PyBytes_AS_STRING(bytes));
         find_handlers(code, of);

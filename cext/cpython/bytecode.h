@@ -19,6 +19,7 @@ struct bytecode {
     uint8_t *opcodes;
     uint32_t *targets; /* of jumps, else NO_JUMP */
     uint32_t *handlers; /* where an exception leads to, or NO_JUMP */
+    uint32_t *depths;   /* how many values are below the exception there */
     int *lines;        /* -1: none */
     int *columns;      /* where it begins, in bytes from 0, or NO_COLUMN */
     int *ends;         /* where it ends in that line; INT_MAX where it ends in another */

@@ -34,7 +34,7 @@ static PyObject *python_thread(PyThreadState *state)
     frame *asking = frame_innermost(state);
     PyCodeObject *code = asking ? frame_code(asking) : NULL;
     if (code && code->co_argcount == 1 && PyUnicode_CompareWithASCIIString(code->co_name, "_set_ident") == 0)
-        return Py_XNewRef(frame_first_argument(asking));
+        return Py_XNewRef(frame_value(asking, 0));
     return active_thread();
 }
 

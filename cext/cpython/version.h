@@ -12,7 +12,7 @@
        frame_is_hidden(frame)     has it not begun yet, or is it no Python code at all?
        frame_globals(frame), frame_builtins(frame)  its names; borrowed
        frame_is_of_generator(frame)  is it of a generator, or of a coroutine?
-       frame_first_argument(frame)  of its function, which must have one; borrowed
+       frame_value(frame, index)  an argument of its function, which must have one, or what is on its stack behind its names; borrowed
        frame_generator(frame)     the generator or coroutine whose frame it is
        frame_is_interpreters(frame)  is it nobody's, between C and Python?
        code_is_immortal(code)     is it never freed?

@@ -16,9 +16,9 @@ static inline PyCodeObject *frame_code(frame *frame)
     return _PyFrame_GetCode(frame);
 }
 
-static inline PyObject *frame_first_argument(frame *frame)
+static inline PyObject *frame_value(frame *frame, uint32_t index)
 {
-    return PyStackRef_AsPyObjectBorrow(frame->localsplus[0]);
+    return PyStackRef_AsPyObjectBorrow(frame->localsplus[index]);
 }
 
 static inline PyObject *frame_generator(frame *frame)

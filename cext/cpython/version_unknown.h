@@ -93,9 +93,9 @@ static inline bool frame_is_of_generator(const frame *frame)
     return false;
 }
 
-static inline PyObject *frame_first_argument(const frame *frame)
+static inline PyObject *frame_value(const frame *frame, uint32_t index)
 {
-    (void)frame;
+    (void)frame, (void)index;
     return NULL;
 }
 

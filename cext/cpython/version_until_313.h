@@ -19,9 +19,9 @@ static inline void code_can_be_kept(PyCodeObject *code)
     (void)code;
 }
 
-static inline PyObject *frame_first_argument(frame *frame)
+static inline PyObject *frame_value(frame *frame, uint32_t index)
 {
-    return frame->localsplus[0];
+    return frame->localsplus[index];
 }
 
 static inline PyObject *frame_generator(frame *frame)

@@ -318,7 +318,7 @@ def follow(frame, event, argument):
 
     def at(frame, event, argument):
         nonlocal before
-        if event == "exception" and argument[0] is StopIteration:  # what was awaited has ended
+        if event == "exception" and argument[0] in (StopIteration, StopAsyncIteration):  # what was awaited has ended
             return at
         if before and event in ("line", "return"):
             arcs.add((before, frame.f_lineno if event == "line" else -2))
@@ -333,7 +333,7 @@ names["run_all"]()
 sys.settrace(None)
 print(json.dumps(sorted(arcs)))
 """
-CONDITION = re.compile(r" *(while|if|for) (?!True)")
+CONDITION = re.compile(r" *(while|if|(async )?for) (?!True)")
 
 
 def test_ways_back_from_handlers_and_awaits_are_seen(traced, tmp_path):

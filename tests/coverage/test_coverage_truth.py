@@ -295,9 +295,110 @@ def branches_by_line(report: str) -> dict[int, set[tuple[int, bool]]]:
     return by_line
 
 
-@pytest.mark.long
-def test_branches_to_the_exit_of_code_are_as_coverage_py_has_them(traced, capsys):
-    done = traced(EXITS, INTERPOSE="coverage", INTERPOSE_BRANCHES="1")
+AWAITED = """\
+import asyncio
+async def agen(n):
+    for i in range(n):
+        yield i
+async def ends():
+    async for x in agen(3):
+        pass
+    return 1
+async def never():
+    async for x in agen(0):
+        str(x)
+    return 2
+async def breaks():
+    async for x in agen(3):
+        break
+    else:
+        str(0)
+    return 3
+async def last():
+    async for x in agen(2):
+        str(x)
+async def nested():
+    async for x in agen(2):
+        async for y in agen(x):
+            str(y)
+        for z in range(x):
+            str(z)
+async def within_if(flag):
+    if flag:
+        async for x in agen(2):
+            if x:
+                continue
+            str(x)
+    else:
+        pass
+async def raises():
+    try:
+        async for x in agen(2):
+            raise ValueError
+    except ValueError:
+        pass
+async def returns():
+    async for x in agen(2):
+        return x
+    return 9
+async def reached_by_break():
+    for n in (1, 2):
+        async for x in agen(n):
+            if n:
+                break
+        str(n)
+async def breaks_down():
+    yield 1
+    raise ValueError
+async def fails():
+    try:
+        async for x in breaks_down():
+            str(x)
+    except ValueError:
+        pass
+async def never_called():
+    async for x in agen(1):
+        str(x)
+class Suppressed:
+    async def __aenter__(self):
+        return self
+    async def __aexit__(self, *error):
+        return True
+async def withs():
+    async with Suppressed() as c:
+        str(c)
+    async with Suppressed():
+        raise ValueError
+    async with Suppressed(), Suppressed():
+        pass
+async def with_within():
+    async for x in agen(2):
+        async with Suppressed():
+            str(x)
+async def with_else():
+    async for x in agen(
+        2
+    ):
+        str(x)
+    else:
+        str(1)
+    str(2)
+async def within_while():
+    n = 0
+    while n < 2:
+        async for x in agen(1):
+            n += 1
+async def main():
+    await ends(), await never(), await breaks(), await last(), await nested()
+    await within_if(True), await raises(), await returns(), await withs(), await with_within(), await with_else()
+    await within_while(), await reached_by_break(), await fails()
+asyncio.run(main())
+"""
+
+
+def branches_of_both(traced, capsys, source: str):
+    """The branches of a program by line, as its recording has them and as coverage.py has them."""
+    done = traced(source, INTERPOSE="coverage", INTERPOSE_BRANCHES="1")
     told = ["run", "--branch", "--data-file=data", "program.py"], ["json", "--data-file=data", "-q", "-o", "theirs"]
     for words in told:
         subprocess.run([sys.executable, "-m", "coverage", *words], cwd=done.directory, check=True, timeout=60)
@@ -305,7 +406,21 @@ def test_branches_to_the_exit_of_code_are_as_coverage_py_has_them(traced, capsys
     assert main(["coverage", "json", "--branch", str(done.directory / done.experiment.name)]) == 0
 
     found = branches_by_line(capsys.readouterr().out)
-    expected = branches_by_line((done.directory / "theirs").read_text())
+    return found, branches_by_line((done.directory / "theirs").read_text())
+
+
+@pytest.mark.long
+def test_branches_of_awaited_loops_are_as_coverage_py_has_them(traced, capsys):
+    found, expected = branches_of_both(traced, capsys, AWAITED)
+
+    assert found == expected
+    assert len(expected) > 15
+
+
+@pytest.mark.long
+def test_branches_to_the_exit_of_code_are_as_coverage_py_has_them(traced, capsys):
+    found, expected = branches_of_both(traced, capsys, EXITS)
+
     exits = {line: {way for way in ways if way[0] < 0} for line, ways in expected.items()}
     exits = {line: ways for line, ways in exits.items() if ways}
     assert len({to for ways in exits.values() for to, _ in ways}) > 6

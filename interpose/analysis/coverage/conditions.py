@@ -19,6 +19,7 @@ _CONDITIONAL = {
 }
 _JUMPS = {dis.opmap[name] for name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")}
 _NO_INTERRUPT, _SEND = dis.opmap["JUMP_BACKWARD_NO_INTERRUPT"], dis.opmap["SEND"]
+_NEXT_AWAITED, _LAST_AWAITED = dis.opmap["GET_ANEXT"], dis.opmap["END_ASYNC_FOR"]
 _BACK = {number for name, number in dis.opmap.items() if "BACKWARD" in name}
 _RETURNS = {number for name, number in dis.opmap.items() if name in ("RETURN_VALUE", "RETURN_CONST")}
 _RAISES = {dis.opmap[name] for name in ("RERAISE", "RAISE_VARARGS")}
@@ -47,11 +48,32 @@ def ways(table: Table) -> set[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
     for code in code_objects(table.code):
         units = _units(code, table.statements)
-        for unit in units:
-            if unit and unit.opcode in _CONDITIONAL and unit.target is not None and unit.statement != NONE:
-                ends = [_end(units, each, unit) for each in (unit.next, unit.target)]
+        for unit, places in [*_jumps(units), *_awaited(code, units)]:
+            if unit.statement != NONE:
+                ends = [_end(units, each, unit) for each in places]
                 found.update((unit.statement, end) for end in ends if end != EXIT or not is_expression(code.co_name))
     return {(begin, end) for begin, end in found if end not in (begin, NONE)}
+
+
+def _jumps(units: list[_Unit | None]) -> Iterator[tuple[_Unit, tuple[int, int]]]:
+    """Each conditional jump, with the two places that it leads to."""
+    for unit in units:
+        if unit and unit.opcode in _CONDITIONAL and unit.target is not None:
+            yield unit, (unit.next, unit.target)
+
+
+def _awaited(code: CodeType, units: list[_Unit | None]) -> Iterator[tuple[_Unit, tuple[int, int]]]:
+    """The last instruction of each `async for`, which handles what ends it, with the places of its body and behind."""
+    handlers = {
+        place // 2: each.target // 2
+        for each in dis.Bytecode(code).exception_entries
+        for place in range(each.start, each.end, 2)
+    }
+    for place, unit in enumerate(units):
+        last = units[handlers.get(place, place)]
+        if unit and last and unit.opcode == _NEXT_AWAITED and last.opcode == _LAST_AWAITED:
+            sent = next(each for each in units[place:] if each and each.opcode == _NO_INTERRUPT)
+            yield last, (sent.next, last.next)
 
 
 def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
