@@ -42,11 +42,6 @@ ONE_IN_FIVE = {"INTERPOSE_TRANSACTIONS": "1/5"}
 SEEDS = range(40)
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def truth():
     """How often the program calls what within its transactions."""
     chance, calls = random.Random(11), Counter()
@@ -232,11 +227,11 @@ def test_unscaled_is_what_is_recorded(traced):
     assert sum(row.split[NOT_KEPT].wall_ns for row in made.rows if NOT_KEPT in row.split) == population.passed_wall_ns
 
 
-def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(traced, interpose):
+def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(traced, interpose_here):
     done = traced(ORDERS, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
     made = profile(Analysis(done.experiment), "intrinsic")
     rows = {row.intrinsic or row.kind: row for row in made.rows}
-    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert "sqlite3.Connection.execute" not in rows
     assert rows[NOT_KEPT].sums.self_wall_ns == made.estimate.population.passed_wall_ns > 0
@@ -246,10 +241,10 @@ def test_where_none_was_kept_nothing_is_estimated_and_the_time_is_in_a_row(trace
 
 
 @pytest.mark.parametrize("one_in", ["1/5", "1/1000000", "1/1"])
-def test_the_sheet_for_dashboards_adds_up_and_has_no_count_that_is_not_known(traced, interpose, one_in):
+def test_the_sheet_for_dashboards_adds_up_and_has_no_count_that_is_not_known(traced, interpose_here, one_in):
     done = traced(ORDERS, INTERPOSE_TRANSACTIONS=one_in, INTERPOSE_SEED="1")
     whole = Analysis(done.experiment).total
-    rows = list(csv.DictReader(io.StringIO(interpose("report", done.path, "--format", "mashzone").stdout)))
+    rows = list(csv.DictReader(io.StringIO(interpose_here("report", done.path, "--format", "mashzone").stdout)))
     found = {(row["program"], row["part"]): row for row in rows}
     of_calls = found[str(done.directory / "program.py"), ""]
 
@@ -260,9 +255,9 @@ def test_the_sheet_for_dashboards_adds_up_and_has_no_count_that_is_not_known(tra
     assert found[NOT_KEPT if one_in != "1/1" else "overhead", ""]["hits"] == ("" if one_in != "1/1" else "0")
 
 
-def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
+def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose_here):
     done = traced(ORDERS, INTERPOSE_TRANSACTIONS="1/1")
-    screen = interpose("report", done.path).stdout
+    screen = interpose_here("report", done.path).stdout
 
     assert profile(Analysis(done.experiment), "kind").estimate is None
     assert rows_of(done.experiment)["sqlite3.Connection.execute"].sums.calls == truth()["sqlite3.Connection.execute"]
@@ -270,22 +265,22 @@ def test_a_sample_of_one_in_one_is_told_as_a_full_run_is(traced, interpose):
     assert "(estimated)" not in screen and "in all of them are estimated" not in screen
 
 
-def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called_estimated(traced, interpose):
+def test_where_there_were_no_transactions_all_was_recorded_and_nothing_is_called_estimated(traced, interpose_here):
     done = traced("import os\nos.stat('/')\n", **ONE_IN_FIVE)
-    screen = interpose("report", done.path).stdout
+    screen = interpose_here("report", done.path).stdout
 
     assert " sampled  one transaction in 5: there were none, so everything was recorded" in screen
     assert "(estimated)" not in screen and "in all of them are estimated" not in screen
 
 
-def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_sampled(traced, interpose):
+def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_sampled(traced, interpose_here):
     done = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE)
     population = profile(Analysis(done.experiment), "kind").estimate.population
-    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
-    table = interpose("report", "--by", "intrinsic", done.path, variables={"COLUMNS": "200"}).stdout
-    rows = json.loads(interpose("report", "--by", "kind", "--format", "json", done.path).stdout)
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "130"}).stdout
+    table = interpose_here("report", "--by", "intrinsic", done.path, variables={"COLUMNS": "200"}).stdout
+    rows = json.loads(interpose_here("report", "--by", "kind", "--format", "json", done.path).stdout)
     told = {
-        command: interpose(*command.split(), done.path).stderr
+        command: interpose_here(*command.split(), done.path).stderr
         for command in ("events", "report --by finding", "report --by kind --unscaled", "profile", "transactions")
     }
 
@@ -298,7 +293,7 @@ def test_the_first_screen_tables_and_other_commands_say_that_transactions_were_s
         assert "sampled, one" in line, command
 
 
-def test_where_all_kept_transactions_are_alike_no_margin_is_called_exact(traced, interpose):
+def test_where_all_kept_transactions_are_alike_no_margin_is_called_exact(traced, interpose_here):
     alike = """
         import os
         from interpose import transaction
@@ -308,18 +303,18 @@ def test_where_all_kept_transactions_are_alike_no_margin_is_called_exact(traced,
     """
     done = traced(alike, INTERPOSE_SEED="1", **ONE_IN_FIVE)
     population = profile(Analysis(done.experiment), "kind").estimate.population
-    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert 0 < population.kept < population.seen == 200
     assert f"are estimated: x {200 / population.kept:.4g}, each sampled one made the same number of calls\n" in screen
     assert "exact" not in screen
 
 
-def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose):
+def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose_here):
     done = traced(ORDERS, INTERPOSE_SEED="1", INTERPOSE_CONSOLIDATE="1", **ONE_IN_FIVE)
-    interpose("consolidate", done.path)
+    interpose_here("consolidate", done.path)
     made = profile(Analysis(done.experiment), "intrinsic")
-    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert sum(row.sums.self_wall_ns for row in made.rows) == made.total.wall_ns
     assert made.estimate.population.seen == 300
@@ -327,7 +322,7 @@ def test_of_calls_that_were_put_together_no_margin_is_claimed(traced, interpose)
     assert "the margin of error is unknown" in screen
 
 
-def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimated(traced, interpose):
+def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimated(traced, interpose_here):
     done = traced("""
         import os
         import interpose
@@ -341,7 +336,7 @@ def test_what_a_process_that_was_started_within_calls_is_told_not_to_be_estimate
     """, INTERPOSE_TRANSACTIONS="1/2", INTERPOSE_SEED="3")
     made = profile(Analysis(done.experiment), "intrinsic")
     left, started = made.estimate.started
-    screen = interpose("report", done.path, variables={"COLUMNS": "130"}).stdout
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "130"}).stdout
 
     assert started == 8
     assert left == 8 - made.estimate.population.kept
@@ -388,12 +383,14 @@ NAPS = """
 
 
 @pytest.mark.parametrize("consolidates", ["0", "1"])
-def test_the_verdict_on_a_sample_has_what_the_table_has_and_what_the_program_measured(traced, interpose, consolidates):
+def test_the_verdict_on_a_sample_has_what_the_table_has_and_what_the_program_measured(
+    traced, interpose_here, consolidates
+):
     done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/10", INTERPOSE_SEED="3", INTERPOSE_CONSOLIDATE=consolidates)
-    interpose("consolidate", done.path)
+    interpose_here("consolidate", done.path)
     slept_ns, sleep = int(done.stdout), rows_of(done.experiment)["time.sleep"].sums
-    first = json.loads(interpose("report", done.path, "--by", "finding", "--format", "json").stdout)[0]
-    screen = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    first = json.loads(interpose_here("report", done.path, "--by", "finding", "--format", "json").stdout)[0]
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
 
     assert (first["finding"], first["calls"]) == ("sleep within a transaction", 240)
     assert first["wall_ns"] == pytest.approx(sleep.self_wall_ns, abs=10) == pytest.approx(slept_ns, rel=0.1)
@@ -402,11 +399,11 @@ def test_the_verdict_on_a_sample_has_what_the_table_has_and_what_the_program_mea
     assert ", estimated). Sleep outside the transaction" in screen
 
 
-def test_what_findings_say_unscaled_is_compared_with_the_time_that_was_recorded(traced, interpose):
+def test_what_findings_say_unscaled_is_compared_with_the_time_that_was_recorded(traced, interpose_here):
     done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/10", INTERPOSE_SEED="3")
     survey, whole = Survey(Analysis(done.experiment), is_scaled=False), Survey(Analysis(done.experiment))
-    told = interpose("report", done.path, "--by", "finding", "--unscaled")
-    found = json.loads(interpose("report", done.path, "--by", "finding", "--unscaled", "--format", "json").stdout)
+    told = interpose_here("report", done.path, "--by", "finding", "--unscaled")
+    found = json.loads(interpose_here("report", done.path, "--by", "finding", "--unscaled", "--format", "json").stdout)
     first = next(each for each in found if each["finding"] == "sleep within a transaction")
 
     assert survey.matters_ns == whole.matters_ns - survey.not_kept.passed_wall_ns
@@ -415,7 +412,7 @@ def test_what_findings_say_unscaled_is_compared_with_the_time_that_was_recorded(
     assert "not estimated" in told.stderr
 
 
-def test_where_no_transaction_was_kept_the_verdict_is_of_what_was_recorded(traced, interpose):
+def test_where_no_transaction_was_kept_the_verdict_is_of_what_was_recorded(traced, interpose_here):
     done = traced(NAPS, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
     survey = Survey(Analysis(done.experiment))
     lines = list(verdict(survey.times, [], "/", 400))
@@ -425,9 +422,9 @@ def test_where_no_transaction_was_kept_the_verdict_is_of_what_was_recorded(trace
     assert lines[0].endswith("are unknown.")
 
 
-def test_samples_are_not_merged(traced, interpose):
+def test_samples_are_not_merged(traced, interpose_here):
     done = traced(ORDERS, INTERPOSE_SEED="1", **ONE_IN_FIVE)
-    refused = interpose("consolidate", "-o", "all.er", done.path)
+    refused = interpose_here("consolidate", "-o", "all.er", done.path)
 
     assert refused.returncode == 2
     assert "its transactions were sampled, so it cannot be merged with others" in refused.stderr

@@ -58,11 +58,6 @@ with open("truth.json", "w") as file:
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 class Shop:
     """A founder with intrinsics of every role, whose thread lived from 0 to `end_ns`."""
 
@@ -421,11 +416,11 @@ asyncio.run(main())
 """
 
 
-def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(traced, interpose):
+def test_shares_of_coroutines_that_wait_together_add_up_to_the_thread_time(traced, interpose_here):
     done = traced(COROUTINES)
-    told = json.loads(interpose("transactions", "--format", "json", done.path).stdout)
+    told = json.loads(interpose_here("transactions", "--format", "json", done.path).stdout)
     rows = {row["transaction"]: row for row in told}
-    section = json.loads(interpose("profile", "--section", "transaction", "--format", "json", done.path).stdout)
+    section = json.loads(interpose_here("profile", "--section", "transaction", "--format", "json", done.path).stdout)
 
     waited_ns = 5 * float(done.stdout) * 1e9
     whole_ns = profile(Analysis(done.experiment), "kind").total.wall_ns
@@ -478,10 +473,10 @@ print(json.dumps([slept, used]))
 
 
 @pytest.fixture
-def in_threads(traced, interpose):
+def in_threads(traced, interpose_here):
     """The rows of transactions that compute and await other threads, with what each slept there and computed."""
     done = traced(IN_THREADS)
-    rows = json.loads(interpose("transactions", "--format", "json", done.path).stdout)
+    rows = json.loads(interpose_here("transactions", "--format", "json", done.path).stdout)
     slept, used = json.loads(done.stdout)
     return [(row, slept[name], used.get(name, 0)) for row in rows if (name := row["transaction"]) in slept]
 
@@ -503,11 +498,11 @@ def test_what_tasks_compute_is_their_logic_also_if_others_run_meanwhile(in_threa
         assert 0.9 * used_s < row["logic_wall_ns"] / 1e9
 
 
-def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose):
+def test_a_limit_of_rows_leaves_shares_as_they_are(shop, interpose_here):
     shop.made([event(1000, 4000, intrinsic=shop.serve), event(6000, 1000, intrinsic=shop.mark)])
 
     asked = [("transactions", *words, str(shop.build.directory)) for words in ((), ("--limit", "1"))]
-    told = [interpose(*words, variables={"COLUMNS": "130"}).stdout for words in asked]
+    told = [interpose_here(*words, variables={"COLUMNS": "130"}).stdout for words in asked]
 
     assert " 40 % " in told[0].splitlines()[1]
     assert [line.splitlines()[1].split() for line in told] == [told[0].splitlines()[1].split()] * 2
@@ -540,12 +535,12 @@ def test_recording_has_a_part_of_its_own(tmp_path):
     assert split(made, "ask") == {"db": 200, "overhead": 60, "logic": 1240}
 
 
-def test_where_events_do_not_tell_the_cpu_time_at_their_beginning_it_is_said(shop, interpose):
+def test_where_events_do_not_tell_the_cpu_time_at_their_beginning_it_is_said(shop, interpose_here):
     shop.made([event(1000, 500, intrinsic=shop.read, stack=shop.ask)])
     log = shop.build.directory / "log.xml"
     log.write_text(log.read_text().replace('name="start_cpu_ns"', 'name="unknown"'))
 
-    told = interpose("transactions", str(shop.build.directory))
+    told = interpose_here("transactions", str(shop.build.directory))
 
     assert not transactions(Analysis(Experiment(str(shop.build.directory)))).has_cpu
     assert "not recorded" in told.stderr
@@ -649,7 +644,7 @@ class Clerk:
 
 
 @pytest.mark.alone
-def test_a_clerk_at_a_terminal_thinks_and_waits_as_long_as_told(tmp_path, own_environment, interpose):
+def test_a_clerk_at_a_terminal_thinks_and_waits_as_long_as_told(tmp_path, own_environment, interpose_here):
     (tmp_path / "clerk.py").write_text(CLERK)
     environment = {**own_environment, "INTERPOSE": "1"}
     clerk = Clerk([sys.executable, "clerk.py"], tmp_path, environment)
@@ -658,7 +653,7 @@ def test_a_clerk_at_a_terminal_thinks_and_waits_as_long_as_told(tmp_path, own_en
     clerk.answer(b"order: ", 0.1, b"quit")
 
     assert clerk.wait() == 0
-    told = json.loads(interpose("transactions", "--format", "json", cwd=tmp_path).stdout)
+    told = json.loads(interpose_here("transactions", "--format", "json", cwd=tmp_path).stdout)
     (row,) = [row for row in told if row["transaction"] == "ask"]
     thought, answered, queried = json.loads((tmp_path / "truth.json").read_text())
     assert row["count"] == 3
@@ -763,11 +758,11 @@ def test_what_ended_within_a_transaction_that_was_killed_is_a_part_of_it_and_doe
     assert sum(row.thread_ns for row in rows.values()) == profile(Analysis(done.experiment), "kind").total.wall_ns
 
 
-def test_a_killed_transaction_keeps_its_name_when_the_calls_are_consolidated(traced, interpose):
+def test_a_killed_transaction_keeps_its_name_when_the_calls_are_consolidated(traced, interpose_here):
     done = traced(KILLED)
-    before = interpose("transactions", "--format", "csv", done.path).stdout
-    interpose("consolidate", done.path)
+    before = interpose_here("transactions", "--format", "csv", done.path).stdout
+    interpose_here("consolidate", done.path)
 
     assert ".OPEN stream,1," in before
     assert {row["transaction"]: row["mean_ns"] for row in csv.DictReader(io.StringIO(before))}[".OPEN stream"] == ""
-    assert interpose("transactions", "--format", "csv", done.path).stdout == before
+    assert interpose_here("transactions", "--format", "csv", done.path).stdout == before

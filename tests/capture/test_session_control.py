@@ -25,11 +25,6 @@ TOLD = """
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def written(experiment, process=None):
     return [event.bytes for event in events_of(process or experiment.founder, "os.write")]
 
@@ -409,9 +404,9 @@ def test_a_filter_holds_for_all_threads_within_ten_milliseconds(busy):
     assert all(calls <= 1 for thread, calls in late.items() if thread not in (2, 3))
 
 
-def test_each_act_of_the_command_is_done_while_the_program_runs(busy, interpose):
+def test_each_act_of_the_command_is_done_while_the_program_runs(busy, interpose_here):
     def control(*words):
-        done = interpose("control", str(busy.process.pid), *words)
+        done = interpose_here("control", str(busy.process.pid), *words)
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 
@@ -435,14 +430,14 @@ def test_each_act_of_the_command_is_done_while_the_program_runs(busy, interpose)
         ("exit", ""),
     ]
     assert Experiment(saved).founder.log.pid == busy.process.pid
-    assert "ended  filter kind=db; module=-x" in interpose("control", experiment.directory).stdout
+    assert "ended  filter kind=db; module=-x" in interpose_here("control", experiment.directory).stdout
 
 
-def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
+def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose_here, tmp_path):
     target = str(busy.process.pid)
 
     def told(*words, code):
-        done = interpose("control", *words)
+        done = interpose_here("control", *words)
         assert done.returncode == code
         assert re.fullmatch(r"interpose: .*\n", done.stderr), done.stderr
         return done.stderr
@@ -459,13 +454,13 @@ def test_what_cannot_be_controlled_is_told_in_a_line(busy, interpose, tmp_path):
     assert "none of its processes runs" in told(busy.path, "pause", code=1)
 
 
-def test_an_interval_is_suggested_from_a_wanted_number_of_events(interpose):
-    done = interpose("control", "suggest", "--cpu", "2400s", "--events", "500000")
+def test_an_interval_is_suggested_from_a_wanted_number_of_events(interpose_here):
+    done = interpose_here("control", "suggest", "--cpu", "2400s", "--events", "500000")
 
     assert done.stdout == "4800us\n"
-    assert interpose("control", "suggest", "--cpu", "x", "--events", "5").returncode == 2
-    assert interpose("control", "suggest").returncode == 2
-    too_much = interpose("control", "suggest", "4800us", "--cpu", "2400s", "--events", "500000")
+    assert interpose_here("control", "suggest", "--cpu", "x", "--events", "5").returncode == 2
+    assert interpose_here("control", "suggest").returncode == 2
+    too_much = interpose_here("control", "suggest", "4800us", "--cpu", "2400s", "--events", "500000")
     assert (too_much.returncode, too_much.stdout) == (2, "")
 
 
@@ -482,10 +477,10 @@ END-PROFILER
 """
 
 
-def test_a_control_file_is_followed_step_by_step_and_what_is_unknown_told(busy, interpose, tmp_path):
+def test_a_control_file_is_followed_step_by_step_and_what_is_unknown_told(busy, interpose_here, tmp_path):
     (tmp_path / "steps").write_text(CONTROL)
 
-    done = interpose("control", "--file", str(tmp_path / "steps"), str(busy.process.pid))
+    done = interpose_here("control", "--file", str(tmp_path / "steps"), str(busy.process.pid))
 
     experiment = busy.end()
     assert done.returncode == 2
@@ -494,12 +489,12 @@ def test_a_control_file_is_followed_step_by_step_and_what_is_unknown_told(busy, 
     assert log[:3] == [("pause", ""), ("filter", "event=D,IB,IA"), ("resume", "")]
 
 
-def test_a_control_file_runs_the_functions_that_process_what_was_recorded(traced, interpose, tmp_path):
+def test_a_control_file_runs_the_functions_that_process_what_was_recorded(traced, interpose_here, tmp_path):
     done = traced("import os; os.stat('/')")
     steps = [f"FUNCTION={name}\n" for name in ("READ", "CONSOLIDATE", "LIST", "DELETE")]
     (tmp_path / "steps").write_text("".join([*steps, "END-PROFILER\n"]))
 
-    given = interpose("control", "--file", str(tmp_path / "steps"), done.path, cwd=tmp_path)
+    given = interpose_here("control", "--file", str(tmp_path / "steps"), done.path, cwd=tmp_path)
 
     assert (given.returncode, given.stderr.count("consolidated")) == (0, 1)
     assert "os.stat" in given.stdout
@@ -507,9 +502,9 @@ def test_a_control_file_runs_the_functions_that_process_what_was_recorded(traced
     assert not os.path.exists(done.path)
 
 
-def test_what_was_decided_of_a_process_shows_in_the_events(traced, interpose):
+def test_what_was_decided_of_a_process_shows_in_the_events(traced, interpose_here):
     done = traced("import interpose; interpose.user_event('paid')")
 
-    given = interpose("events", "--format", "json", done.path)
+    given = interpose_here("events", "--format", "json", done.path)
 
     assert "paid" in [row["detail"] for row in json.loads(given.stdout)]

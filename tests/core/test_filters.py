@@ -43,11 +43,6 @@ PROGRAM = """
 OURS = ("/first", "/in-outer", "/in-thread", "/in-child", "select ?", "checkout", "end")
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def seen(done):
     """What of the program was recorded, by what it was about, of all processes."""
     found = []
@@ -345,7 +340,7 @@ def test_a_filter_that_leaves_nothing_of_the_kinds_that_are_recorded_is_told(tex
     assert found.warnings == ([f"INTERPOSE_FILTER={text}: {NOTHING_LEFT}"] if is_told else [])
 
 
-def test_with_a_filter_that_leaves_nothing_all_is_recorded_and_while_it_runs_it_is_refused(traced, interpose):
+def test_with_a_filter_that_leaves_nothing_all_is_recorded_and_while_it_runs_it_is_refused(traced, interpose_here):
     done = traced(
         """
         import os, subprocess, sys
@@ -359,17 +354,17 @@ def test_with_a_filter_that_leaves_nothing_all_is_recorded_and_while_it_runs_it_
         INTERPOSE_FILTER=NONE_OF_THEM,
     )
 
-    screen = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
     assert done.events("os.stat")
     assert f"warning  INTERPOSE_FILTER={NONE_OF_THEM}: {NOTHING_LEFT}" in screen
     assert done.stdout == f"2 interpose: filter {NONE_OF_THEM}: {NOTHING_LEFT}\n"
 
 
-def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(traced, interpose):
+def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(traced, interpose_here):
     done = traced(PROGRAM, INTERPOSE_FILTER="colour=red")
 
     assert len(seen(done)) == 10
-    told = interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    told = interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
     assert "warning  INTERPOSE_FILTER=colour=red: 'colour' is not one of" in told
 
 

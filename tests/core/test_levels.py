@@ -42,11 +42,6 @@ CALLS = """
 SAID = "b'hellomore'\nb'again'\n[Errno 2] No such file or directory: 'nowhere'\n"
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def kinds_of(done, process=None):
     process = process or done.experiment.founder
     return {process.intrinsic(event.intrinsic).kind for event in done.events(process=process)}
@@ -80,7 +75,7 @@ def test_only_the_kinds_asked_for_are_recorded(traced):
     assert [each.lineage for each in done.experiment.processes] == ["", "_f1"]
 
 
-def test_what_is_counted_is_counted_in_each_process(traced, interpose):
+def test_what_is_counted_is_counted_in_each_process(traced, interpose_here):
     done = traced(CALLS, INTERPOSE_KINDS="all", INTERPOSE_LEVELS="os.access=count,os.write=count,sqlite3=off")
     founder, child = done.experiment.processes
 
@@ -93,14 +88,14 @@ def test_what_is_counted_is_counted_in_each_process(traced, interpose):
     assert (rows["file", "os.access"].counted, rows["file", "os.access"].is_timed) == (21, False)
     assert (rows["file", "os.write"].counted, rows["net", "os.write"].counted) == (20, 2)
     assert all(thread.adds_up for process in done.experiment.processes for thread in process.threads)
-    shown = interpose("report", done.path).stdout
+    shown = interpose_here("report", done.path).stdout
     assert "calls counted, their time is in code, or in the surrounding call: os." in " ".join(shown.split())
-    lines = interpose("report", done.path, "--by", "intrinsic").stdout.splitlines()
+    lines = interpose_here("report", done.path, "--by", "intrinsic").stdout.splitlines()
     (line,) = [line for line in lines if "os.access" in line]
     assert line.split()[:4] == ["file", "os.access", "0", "21"]
     assert "ms" not in line
     assert "us" not in line
-    assert "os.access" in interpose("export", done.path).stdout
+    assert "os.access" in interpose_here("export", done.path).stdout
 
 
 def test_what_is_not_timed_is_called_once_and_raises_as_before(traced):
@@ -145,7 +140,7 @@ BUSY = """
 
 
 @pytest.mark.long
-def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpose):
+def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpose_here):
     done = traced(BUSY.format(seconds=3, then=""), INTERPOSE_BUDGET="0.1%")
     founder = done.experiment.founder
     steps = [each for each in founder.log.events if each.kind == "level"]
@@ -155,7 +150,7 @@ def test_the_budget_lowers_what_costs_most_and_each_step_is_told(traced, interpo
     assert min(timed, counted) > 0
     assert timed + counted < int(done.stdout)
     assert all(thread.adds_up for thread in founder.threads)
-    shown = interpose("report", done.path).stdout
+    shown = interpose_here("report", done.path).stdout
     assert "throttled  os.write to count after" in shown
     assert "% of the CPU time" in shown
 
@@ -198,9 +193,9 @@ JOBS = """
 
 
 @pytest.mark.long
-def test_transactions_that_are_missing_because_of_the_budget_are_told_beside_their_table(traced, interpose):
+def test_transactions_that_are_missing_because_of_the_budget_are_told_beside_their_table(traced, interpose_here):
     done = traced(JOBS, INTERPOSE_BUDGET="0.1%")
-    shown = interpose("transactions", done.path, "--format", "json")
+    shown = interpose_here("transactions", done.path, "--format", "json")
     (jobs,) = [each["count"] for each in json.loads(shown.stdout) if each["transaction"] == "job"]
     counted = counted_of(done.experiment.founder)["interpose.transaction"]
     told = [line for line in shown.stderr.splitlines() if "throttled to keep to the budget" in line]

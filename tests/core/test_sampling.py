@@ -41,11 +41,6 @@ THREE = """
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def shares(experiment, by="kind"):
     """The percentage of the CPU time of each row."""
     made = profile(Analysis(experiment), by)
@@ -116,13 +111,13 @@ def test_what_is_awaited_is_sampled_by_its_steps(traced):
 
 
 @pytest.mark.long
-def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
+def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose_here):
     done = traced(THREE, INTERPOSE_INTERVAL="100us")
     made = profile(Analysis(Experiment(done.path)), "intrinsic")
     table = profile_table(made, "intrinsic", done.experiment.founder.log)
     values = [table.values(row) for row in table.rows]
-    events = json.loads(interpose("events", "--format", "json", done.path).stdout)
-    screen = interpose("report", done.path, variables={"COLUMNS": "100"}).stdout
+    events = json.loads(interpose_here("events", "--format", "json", done.path).stdout)
+    screen = interpose_here("report", done.path, variables={"COLUMNS": "100"}).stdout
 
     assert {name for row in values for name, value in row.items() if value is not None} == {
         "kind",
@@ -136,31 +131,31 @@ def test_nothing_but_cpu_times_is_told_of_samples(traced, interpose):
     assert "to be won" not in screen
     assert "unexplained wait" not in screen
     for command in ("transactions", "profile", "display"):
-        refused = interpose(command, done.path)
+        refused = interpose_here(command, done.path)
         assert refused.returncode == 2
         assert "calls were sampled (INTERPOSE_INTERVAL=100us)" in refused.stderr
 
 
 @pytest.mark.parametrize("words", [("-m", "shop"), ("-m", "shop.web"), ("shop",)])
-def test_a_module_or_archive_has_one_name_in_the_sheet(words, tmp_path, interpose):
+def test_a_module_or_archive_has_one_name_in_the_sheet(words, tmp_path, interpose_here):
     shop = tmp_path / "shop"
     shop.mkdir()
     for name in ("__init__", "__main__", "web"):
         (shop / f"{name}.py").write_text("import os\nfor _ in range(100):\n    os.stat('/')\n" * (name != "__init__"))
 
     subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment(INTERPOSE="1"), check=True)
-    sheet = interpose("report", "--format", "mashzone", str(tmp_path / "test.1.er")).stdout
+    sheet = interpose_here("report", "--format", "mashzone", str(tmp_path / "test.1.er")).stdout
 
     programs = {(row["program"], row["part"]) for row in csv.DictReader(sheet.splitlines())} - {("overhead", "")}
     name = str(shop / ("web.py" if "shop.web" in words else "__main__.py"))
     assert programs == {(name, ""), (name, "between calls")}
 
 
-def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, interpose):
+def test_the_sheet_of_samples_has_cpu_times_alone_and_each_program_once(traced, interpose_here):
     done = traced(THREE, INTERPOSE_INTERVAL="100us")
 
-    rows = list(csv.DictReader(interpose("report", "--format", "mashzone", done.path).stdout.splitlines()))
-    page = interpose("report", "--format", "html", done.path)
+    rows = list(csv.DictReader(interpose_here("report", "--format", "mashzone", done.path).stdout.splitlines()))
+    page = interpose_here("report", "--format", "html", done.path)
     assert {row[name] for row in rows for name in ("elapsed_ms", "elapsed_percent", "hits")} == {""}
     assert sum(float(row["cpu_percent"]) for row in rows) == pytest.approx(100, abs=0.01)
     programs = [(row["program"], row["part"]) for row in rows if row["program"].endswith("program.py")]

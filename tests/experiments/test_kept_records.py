@@ -35,11 +35,6 @@ BLOCKS, EVENTS = 4, 60
 
 
 @pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
-@pytest.fixture
 def built(tmp_path):
     """An experiment of a thread that reads, queries, fetches and shows, in part inside of other calls, in blocks."""
     chance = random.Random(3)
@@ -151,11 +146,11 @@ def test_the_slowest_calls_are_kept_whole(built):
     assert [each["wall_ns"] for each in said.slowest] == walls[:7]
 
 
-def test_the_slowest_calls_are_shown_from_the_slowest_on(built, interpose):
-    nothing = interpose("events", str(built), "--slowest")
-    interpose("consolidate", str(built), "--replace", "--slowest", "5")
+def test_the_slowest_calls_are_shown_from_the_slowest_on(built, interpose_here):
+    nothing = interpose_here("events", str(built), "--slowest")
+    interpose_here("consolidate", str(built), "--replace", "--slowest", "5")
 
-    told = json.loads(interpose("events", str(built), "--slowest", "--format", "json").stdout)
+    told = json.loads(interpose_here("events", str(built), "--slowest", "--format", "json").stdout)
 
     assert (nothing.returncode, nothing.stderr.count("\n")) == (2, 1)
     walls = [row["wall_ns"] for row in told]
@@ -182,26 +177,26 @@ def test_percentiles_are_right_to_one_per_cent_however_they_are_merged(built):
         assert sums.percentile_ns(100) == sums.percentile_ns(99.999) == ordered[-1]
 
 
-def test_single_events_and_other_fields_are_said_not_to_be_there(built, interpose):
-    interpose("consolidate", str(built), "--replace")
+def test_single_events_and_other_fields_are_said_not_to_be_there(built, interpose_here):
+    interpose_here("consolidate", str(built), "--replace")
 
-    done = interpose("report", str(built), "--by", "kind", "--format", "json")
-    events = interpose("events", str(built))
+    done = interpose_here("report", str(built), "--by", "kind", "--format", "json")
+    events = interpose_here("events", str(built))
 
     assert json.loads(done.stdout)
     assert (events.returncode, events.stderr.count("\n")) == (0, 1)
     assert "consolidated" in events.stderr
 
 
-def test_events_that_are_still_there_tell_what_records_do_not(built, interpose):
-    interpose("label", str(built), "-n", "early", "-t", "start=0")
-    interpose("label", str(built), "-n", "early", "-t", "stop=1s")
-    before = interpose("report", str(built), "--label", "early", "--format", "json")
+def test_events_that_are_still_there_tell_what_records_do_not(built, interpose_here):
+    interpose_here("label", str(built), "-n", "early", "-t", "start=0")
+    interpose_here("label", str(built), "-n", "early", "-t", "stop=1s")
+    before = interpose_here("report", str(built), "--label", "early", "--format", "json")
     by_bytes = consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums()
 
-    interpose("consolidate", str(built))
+    interpose_here("consolidate", str(built))
 
-    after = interpose("report", str(built), "--label", "early", "--format", "json")
+    after = interpose_here("report", str(built), "--label", "early", "--format", "json")
     assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
     assert consolidated(Experiment(str(built)).founder, ("thread", "bytes")).sums() == by_bytes
     os.truncate(built / "events", 0)
@@ -219,7 +214,7 @@ def test_an_experiment_that_is_sound_stays_so(built):
     assert experiment.damages.found == []
 
 
-def test_a_running_program_is_not_consolidated_and_said_so(interpose, tmp_path, own_environment):
+def test_a_running_program_is_not_consolidated_and_said_so(interpose_here, tmp_path, own_environment):
     source = "import os; os.stat('/'); print(flush=True); input()"
     program = subprocess.Popen(
         [sys.executable, "-c", source],
@@ -230,7 +225,7 @@ def test_a_running_program_is_not_consolidated_and_said_so(interpose, tmp_path, 
     )
     program.stdout.readline()
 
-    done = interpose("consolidate", str(tmp_path / "test.1.er"))
+    done = interpose_here("consolidate", str(tmp_path / "test.1.er"))
 
     program.communicate(b"\n")
     assert done.returncode == 2
@@ -309,25 +304,25 @@ def test_buckets_are_those_of_histograms():
     assert histogram.bucket_of(2**64 - 1) == BUCKETS - 1
 
 
-def test_records_that_cannot_be_read_are_left_as_they_are(built, interpose):
-    interpose("consolidate", str(built), "--replace")
+def test_records_that_cannot_be_read_are_left_as_they_are(built, interpose_here):
+    interpose_here("consolidate", str(built), "--replace")
     kept = (built / "consolidated").read_bytes()
     (built / "consolidated").write_bytes(kept[:-9])
 
-    done = interpose("consolidate", str(built))
+    done = interpose_here("consolidate", str(built))
 
     assert done.returncode != 0
     assert done.stderr.count("\n") == 1
     assert (built / "consolidated").read_bytes() == kept[:-9]
 
 
-def test_programs_of_one_name_in_different_places_are_not_merged(built, interpose, tmp_path):
+def test_programs_of_one_name_in_different_places_are_not_merged(built, interpose_here, tmp_path):
     other = tmp_path / "u.1.er"
     shutil.copytree(built, other)
     log = (other / "log.xml").read_text()
     (other / "log.xml").write_text(log.replace('cwd="/home/u/shop"', 'cwd="/home/u/other"'))
 
-    interpose("consolidate", str(built), str(other), "-o", str(tmp_path / "m.er"))
+    interpose_here("consolidate", str(built), str(other), "-o", str(tmp_path / "m.er"))
 
     assert len(Experiment(str(tmp_path / "m.er")).processes) == 2
 
@@ -362,31 +357,31 @@ def test_a_name_of_a_transaction_that_cannot_be_is_shown_as_unknown(built):
     assert transactions(Analysis(Experiment(str(built)))).rows
 
 
-def test_what_is_merged_says_what_the_experiments_say_together(built, interpose, tmp_path):
+def test_what_is_merged_says_what_the_experiments_say_together(built, interpose_here, tmp_path):
     paths = [str(built)]
     for number in (2, 3):
         shutil.copytree(built, tmp_path / f"t.{number}.er")
         paths.append(str(tmp_path / f"t.{number}.er"))
-    interpose("consolidate", paths[1])
-    interpose("consolidate", paths[2], "--replace")
+    interpose_here("consolidate", paths[1])
+    interpose_here("consolidate", paths[2], "--replace")
     merged = str(tmp_path / "merged.er")
 
-    done = interpose("consolidate", *paths, "-o", merged)
+    done = interpose_here("consolidate", *paths, "-o", merged)
 
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     assert done.stderr.endswith(" of 3 experiments consolidated; 3 processes combined into 1, one for each program\n")
     for words in (["report", "--by", by] for by in ("kind", "intrinsic", "site", "function", "detail")):
-        together = json.loads(interpose(*words, "--format", "json", *paths).stdout)
-        assert json.loads(interpose(*words, "--format", "json", merged).stdout) == together
-    together = json.loads(interpose("transactions", "--format", "json", *paths).stdout)
-    assert json.loads(interpose("transactions", "--format", "json", merged).stdout) == together
-    checked = interpose("check", merged)
+        together = json.loads(interpose_here(*words, "--format", "json", *paths).stdout)
+        assert json.loads(interpose_here(*words, "--format", "json", merged).stdout) == together
+    together = json.loads(interpose_here("transactions", "--format", "json", *paths).stdout)
+    assert json.loads(interpose_here("transactions", "--format", "json", merged).stdout) == together
+    checked = interpose_here("check", merged)
     assert (checked.returncode, "1 process" in checked.stdout) == (0, True)
-    assert interpose("report", merged).stdout.startswith("merged from 3 experiments")
-    assert interpose("consolidate", *paths, "-o", merged).returncode == 1
+    assert interpose_here("report", merged).stdout.startswith("merged from 3 experiments")
+    assert interpose_here("consolidate", *paths, "-o", merged).returncode == 1
 
 
-def test_merging_says_that_samples_are_left_out_and_the_advice_is_where_they_are(interpose, tmp_path):
+def test_merging_says_that_samples_are_left_out_and_the_advice_is_where_they_are(interpose_here, tmp_path):
     paths = []
     for number in (1, 2):
         build = Build(tmp_path / f"t.{number}.er", call_ns=0, inside_ns=0)
@@ -398,26 +393,26 @@ def test_merging_says_that_samples_are_left_out_and_the_advice_is_where_they_are
         paths.append(str(build.write()))
     merged = str(tmp_path / "merged.er")
 
-    done = interpose("consolidate", *paths, "-o", merged)
-    shown = " ".join(interpose("report", merged).stdout.split())
+    done = interpose_here("consolidate", *paths, "-o", merged)
+    shown = " ".join(interpose_here("report", merged).stdout.split())
 
     assert done.returncode == 0
     assert "merged.er: has no samples of code, which 2 processes had; interpose report with several" in done.stderr
     assert "computes" in shown and "interpose run" not in shown
     assert "Merging left out the samples: see the functions with interpose report of the experiments" in shown
-    assert "parse" in interpose("report", *paths).stdout
+    assert "parse" in interpose_here("report", *paths).stdout
 
 
-def test_copies_have_the_records(built, interpose, tmp_path):
-    interpose("consolidate", str(built), "--replace")
+def test_copies_have_the_records(built, interpose_here, tmp_path):
+    interpose_here("consolidate", str(built), "--replace")
     shutil.rmtree(tmp_path / "copy.er", ignore_errors=True)
-    interpose("cp", str(built), str(tmp_path / "copy.er"))
-    packed = interpose("archive", str(built), "-o", str(tmp_path / "t.er.tar.zst"))
+    interpose_here("cp", str(built), str(tmp_path / "copy.er"))
+    packed = interpose_here("archive", str(built), "-o", str(tmp_path / "t.er.tar.zst"))
 
     assert packed.returncode == 0
     assert Path(tmp_path / "copy.er" / "consolidated").exists()
     for path in (tmp_path / "copy.er", tmp_path / "t.er.tar.zst"):
         assert (
-            interpose("report", str(path), "--by", "site", "--format", "csv").stdout
-            == interpose("report", str(built), "--by", "site", "--format", "csv").stdout
+            interpose_here("report", str(path), "--by", "site", "--format", "csv").stdout
+            == interpose_here("report", str(built), "--by", "site", "--format", "csv").stdout
         )

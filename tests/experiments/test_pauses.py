@@ -17,11 +17,6 @@ from tests.build import START_NS, Build, event
 pytestmark = pytest.mark.any_python
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def pauses(*instants):
     """Those of `+5` (pause) and `-7` (resume)."""
     return Pauses(
@@ -109,7 +104,7 @@ def test_where_nothing_was_paused_there_is_no_row(tmp_path):
     assert "paused" not in rows(paused_experiment(tmp_path))
 
 
-def test_a_program_that_begins_paused_is_recorded_from_when_it_is_told(tmp_path, interpose):
+def test_a_program_that_begins_paused_is_recorded_from_when_it_is_told(tmp_path, interpose_here):
     source = "import sys, time; time.sleep(0.001); print(flush=True); sys.stdin.readline(); time.sleep(0.1)"
     program = subprocess.Popen(
         [sys.executable, "-c", source],
@@ -130,7 +125,7 @@ def test_a_program_that_begins_paused_is_recorded_from_when_it_is_told(tmp_path,
     assert calls["time.sleep"] == 1
     assert [each.kind for each in experiment.founder.log.events] == ["pause", "resume", "exit"]
     assert any(row.kind == "paused" and row.sums.self_wall_ns > 0 for row in made.rows)
-    assert "paused" in interpose("report", experiment.directory).stdout
+    assert "paused" in interpose_here("report", experiment.directory).stdout
 
 
 def test_two_that_write_into_the_log_at_once_lose_nothing_of_what_is_written_last(tmp_path):

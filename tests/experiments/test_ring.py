@@ -38,11 +38,6 @@ def work(calls):
 FOR_EVER = f"{BUSY}\nprint(flush=True)\nfor _ in range(3): threading.Thread(target=work, args=(1 << 40,)).start()\n"
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 CALLS_ALONE = "all,gil=off"
 
 
@@ -175,10 +170,10 @@ thread.join()
     assert 1 not in before
 
 
-def test_the_report_says_what_the_ring_still_has(traced, interpose):
+def test_the_report_says_what_the_ring_still_has(traced, interpose_here):
     done = traced(f"{BUSY}\nwork(50_000)".replace("\n", "\n        "), INTERPOSE_RING="1MiB")
 
-    shown = interpose("report", done.path)
+    shown = interpose_here("report", done.path)
 
     founder = done.experiment.founder
     recorded = sum(thread.record.recorded for thread in founder.threads)
@@ -295,7 +290,7 @@ def test_a_block_that_was_being_written_over_is_none(tmp_path):
     assert experiment.damages.found == []
 
 
-def test_the_time_before_the_ring_is_no_transaction_and_neither_is_its_cost_of_recording(traced, interpose):
+def test_the_time_before_the_ring_is_no_transaction_and_neither_is_its_cost_of_recording(traced, interpose_here):
     done = traced(
         """
         import os, time
@@ -317,7 +312,7 @@ def test_the_time_before_the_ring_is_no_transaction_and_neither_is_its_cost_of_r
     analysis = Analysis(done.experiment)
     made = transactions(analysis)
     found = {row.name: row for row in made.rows}
-    told = interpose("transactions", done.path)
+    told = interpose_here("transactions", done.path)
     assert "early" not in found and 0 < found["late"].sums.calls < 400
     assert found["before the ring"].thread_ns >= int(done.stdout)
     assert found["before the ring"].thread_ns == pytest.approx(analysis.total.before_wall_ns, rel=0.01)

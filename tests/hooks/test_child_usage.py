@@ -15,11 +15,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def test_what_each_child_used_is_what_the_kernel_counted(traced):
     """Two at a time in two threads, and one after them."""
     done = traced("""
@@ -219,11 +214,11 @@ BECOMES_OTHERS = """
 """
 
 
-def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, interpose):
+def test_each_program_that_a_process_became_has_what_it_used_itself(tmp_path, interpose_here):
     program = write_program(tmp_path, BECOMES_OTHERS)
     words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, program], **words)
-    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    told = json.loads(interpose_here("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
     fork, again, shell = [(row["cpu_ns"], row["minor_faults"]) for row in told[1:]]
     until_fork, until_again, whole = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
@@ -259,11 +254,11 @@ WAITS_FOR_ITS_OWN = """
 
 
 @pytest.mark.long
-def test_what_a_process_used_is_without_the_children_that_it_waited_for(tmp_path, interpose):
+def test_what_a_process_used_is_without_the_children_that_it_waited_for(tmp_path, interpose_here):
     program = write_program(tmp_path, WAITS_FOR_ITS_OWN)
     words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, program], **words)
-    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    told = json.loads(interpose_here("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
     rows = {row["lineage"]: row for row in told[1:]}
     child, again, whole = [list(map(int, line.split())) for line in done.stdout.splitlines()]
 
@@ -285,9 +280,9 @@ LIVES = """
 """
 
 
-def test_a_child_lasts_from_its_start_to_its_end_as_its_parent_saw_them(traced, interpose):
+def test_a_child_lasts_from_its_start_to_its_end_as_its_parent_saw_them(traced, interpose_here):
     done = traced(LIVES)
-    rows = json.loads(interpose("processes", "--format", "json", done.path).stdout)[1:]
+    rows = json.loads(interpose_here("processes", "--format", "json", done.path).stdout)[1:]
 
     assert [row["followed"] for row in rows] == [True, False]
     for row, line in zip(rows, done.stdout.splitlines(), strict=True):
@@ -314,11 +309,11 @@ NOT_PYTHON_BETWEEN = """
 """
 
 
-def test_what_a_program_that_is_not_recorded_used_is_not_the_next_ones(tmp_path, interpose):
+def test_what_a_program_that_is_not_recorded_used_is_not_the_next_ones(tmp_path, interpose_here):
     program = write_program(tmp_path, NOT_PYTHON_BETWEEN)
     words = {"cwd": tmp_path, "env": environment(INTERPOSE="1"), "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, program], **words)
-    told = json.loads(interpose("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
+    told = json.loads(interpose_here("processes", "--format", "json", str(tmp_path / "test.1.er")).stdout)
     before_s, worked_s = map(float, done.stdout.split())
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -352,9 +347,9 @@ SHELL_WITH_A_CHILD = """
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", ["fork", "spawn"])
-def test_what_a_recorded_child_of_a_shell_used_is_not_the_next_programs(way, traced, interpose):
+def test_what_a_recorded_child_of_a_shell_used_is_not_the_next_programs(way, traced, interpose_here):
     done = traced(SHELL_WITH_A_CHILD, way)
-    told = json.loads(interpose("processes", "--format", "json", done.path).stdout)
+    told = json.loads(interpose_here("processes", "--format", "json", done.path).stdout)
     child_ended, began, used = (list(map(float, line.split())) for line in done.stdout.splitlines())
     *_, again = (row for row in told if row["pid"] == began[2])
 
@@ -420,12 +415,12 @@ def test_a_wait_that_fails_fails_as_before(traced):
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "markdown"])
-def test_the_tree_comes_in_every_format(interpose, tmp_path, form):
+def test_the_tree_comes_in_every_format(interpose_here, tmp_path, form):
     build = Build(tmp_path / "work" / "t.1.er", pid=70)
     build.child(how=SPAWN, pid=71, command=build.string("/bin/sh"))
     build.write()
 
-    done = interpose("processes", "--format", form)
+    done = interpose_here("processes", "--format", form)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert ("sh" if form == "markdown" else "/bin/sh") in done.stdout

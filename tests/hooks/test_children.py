@@ -39,11 +39,6 @@ WAYS = """
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def test_each_way_to_start_a_process_is_recorded_with_its_end(traced):
     done = traced(WAYS)
     experiment = done.experiment
@@ -72,7 +67,7 @@ def test_each_way_to_start_a_process_is_recorded_with_its_end(traced):
         assert process.started_as.record.pid == process.log.pid
 
 
-def test_a_child_that_outlives_the_program_is_not_said_to_have_ended(traced, interpose):
+def test_a_child_that_outlives_the_program_is_not_said_to_have_ended(traced, interpose_here):
     done = traced("""
         import subprocess
         nothing = subprocess.DEVNULL
@@ -83,14 +78,14 @@ def test_a_child_that_outlives_the_program_is_not_said_to_have_ended(traced, int
 
     try:
         assert Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
-        shown = interpose("processes", done.path).stdout.splitlines()
+        shown = interpose_here("processes", done.path).stdout.splitlines()
     finally:
         os.kill(pid, signal.SIGKILL)
     assert [" not waited for  " in line for line in shown if " sleep " in line] == [True, False]
     assert "ended, status unknown" not in "".join(shown)
 
 
-def test_the_list_and_the_report_last_until_the_last_child_ended(traced, interpose):
+def test_the_list_and_the_report_last_until_the_last_child_ended(traced, interpose_here):
     done = traced("""
         import os, time
         begin_ns = time.monotonic_ns()
@@ -98,8 +93,8 @@ def test_the_list_and_the_report_last_until_the_last_child_ended(traced, interpo
             time.sleep(0.8)
             print(time.monotonic_ns() - begin_ns)
     """)
-    (listed,) = json.loads(interpose("list", str(done.directory), "--format", "json").stdout)
-    report = json.loads(interpose("report", done.path, "--format", "json").stdout)
+    (listed,) = json.loads(interpose_here("list", str(done.directory), "--format", "json").stdout)
+    report = json.loads(interpose_here("report", done.path, "--format", "json").stdout)
 
     assert listed["elapsed_ns"] == report["elapsed_ns"] > int(done.stdout)
 
@@ -296,14 +291,14 @@ def test_an_interpreter_that_left_no_experiment_is_told_as_that(tmp_path):
         "subprocess.run([sys.executable, '-I', '-S', '-c', '1'])",
     ],
 )
-def test_a_child_that_nobody_wanted_to_follow_is_told_as_that(traced, interpose, follow, why, start):
+def test_a_child_that_nobody_wanted_to_follow_is_told_as_that(traced, interpose_here, follow, why, start):
     done = traced(f"import os, subprocess, sys; {start}", INTERPOSE_FOLLOW=follow)
-    whole = interpose("processes", "--format", "json", done.path).stdout
+    whole = interpose_here("processes", "--format", "json", done.path).stdout
     (row,) = [row for row in json.loads(whole) if row["why"]]
 
     assert [why_not(child, process) for process, child in unfollowed(done.experiment)] == [why]
     assert row["why"] == why
-    assert interpose("report", done.path).stdout.count("INTERPOSE_FOLLOW") == 1
+    assert interpose_here("report", done.path).stdout.count("INTERPOSE_FOLLOW") == 1
 
 
 def test_a_child_that_was_wanted_and_left_no_experiment_is_not_called_excluded(traced):

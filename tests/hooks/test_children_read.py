@@ -15,11 +15,6 @@ from tests.build import SECOND, START_NS, Build
 pytestmark = pytest.mark.any_python
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 # --- reading what was built
 
 
@@ -112,7 +107,7 @@ def test_a_lineage_is_its_starters_and_a_step(lineage, parts):
     assert split_lineage(lineage) == parts
 
 
-def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose, tmp_path):
+def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose_here, tmp_path):
     build = Build(tmp_path / "work" / "t.1.er", pid=70)
     shell, reason = build.string("/bin/sh"), build.string("not Python")
     started = build.stack(build.site("/home/u/orders.py", 7, "print_all"))
@@ -123,19 +118,19 @@ def test_the_command_shows_a_tree_and_the_report_who_was_not_followed(interpose,
     build.ended(2 * SECOND, SECOND)
     build.write()
 
-    shown = interpose("processes")
-    report = interpose("report")
+    shown = interpose_here("processes")
+    report = interpose_here("report")
 
     founder, shown_child = [" ".join(line.split()) for line in shown.stdout.splitlines()[1:3]]
     assert founder.startswith("founder 70 0.000 s 2.000 s exit 0 ")
     assert shown_child == "- 71 0.000 s 1.000 s 250 ms exit 3 sh not Python"
-    told = json.loads(interpose("processes", "--format", "json").stdout)[1]
+    told = json.loads(interpose_here("processes", "--format", "json").stdout)[1]
     assert (told["cpu_ns"], told["memory_bytes"]) == (SECOND // 4, 3 << 20)
     assert (told["system_ns"], told["major_faults"], told["written_bytes"]) == (SECOND // 20, 7, 4096)
     assert (told["is_usage_exact"], told["is_memory_at_most"]) == (True, False)
     assert (told["site"], told["function"]) == ("/home/u/orders.py:7", "print_all")
     assert " not followed  2 processes: 2 x /bin/sh (not Python)\n" in report.stdout
     assert " CPU of children not followed  500 ms  not in the table: sh 500 ms\n" in report.stdout
-    whole = json.loads(interpose("report", "--format", "json").stdout)
+    whole = json.loads(interpose_here("report", "--format", "json").stdout)
     assert whole["children_not_followed"] == [{"program": "sh", "cpu_ns": SECOND // 2, "is_estimated": False}]
     assert " children     2.00 s  2 x sh  orders.py:7  2 failed, CPU 500 ms, memory 3.00 MiB\n" in report.stdout

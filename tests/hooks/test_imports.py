@@ -18,11 +18,6 @@ from interpose.config.levels import parse_kinds
 WITH = {"INTERPOSE_KINDS": "all,import"}
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def write(directory, **modules):
     """Modules by name; `__` stands for the dot before a package's module."""
     for name, text in modules.items():
@@ -66,7 +61,7 @@ def test_every_way_to_import_a_module_is_recorded_as_it_was(traced):
     assert everything_adds_up(done)
 
 
-def test_a_module_has_its_own_time_and_that_of_what_it_imports(traced, tmp_path, interpose):
+def test_a_module_has_its_own_time_and_that_of_what_it_imports(traced, tmp_path, interpose_here):
     write(
         tmp_path,
         outer="import time, middle\ntime.sleep(0.02)\n",
@@ -77,7 +72,7 @@ def test_a_module_has_its_own_time_and_that_of_what_it_imports(traced, tmp_path,
     found = imports(done)
     outer, middle, inner = (found[name] for name in ("outer", "middle", "inner"))
     stats = [event for event in done.events("os.stat") if event.parent == inner.call]
-    table = interpose("report", "--by", "detail", "--format", "json", done.path).stdout
+    table = interpose_here("report", "--by", "detail", "--format", "json", done.path).stdout
     rows = {row["detail"]: row for row in json.loads(table) if row["kind"] == "import"}
 
     assert (middle.parent, inner.parent) == (outer.call, middle.call)
@@ -100,16 +95,16 @@ CODES = """
 """
 
 
-def test_an_import_is_the_natural_profilers_module_load(traced, interpose):
+def test_an_import_is_the_natural_profilers_module_load(traced, interpose_here):
     done, without = traced(CODES, **WITH), traced(CODES)
 
-    events = interpose("events", "--codes", "natural", "--format", "json", done.path).stdout
+    events = interpose_here("events", "--codes", "natural", "--format", "json", done.path).stdout
     told = [(row["code"], row["event"], row["detail"]) for row in json.loads(events) if row["intrinsic"] == "import"]
-    kinds = interpose("report", "--by", "kind", "--codes", "natural", done.path).stdout.splitlines()
+    kinds = interpose_here("report", "--by", "kind", "--codes", "natural", done.path).stdout.splitlines()
     assert ("PL", "module load", "colorsys") in told
     assert told[-2:] == [("PL", "module load", "missing"), ("E", "error", "ModuleNotFoundError")]
     assert any(line.split()[:2] == ["PL", "import"] for line in kinds)
-    assert '"PL"' not in interpose("events", "--codes", "natural", "--format", "json", without.path).stdout
+    assert '"PL"' not in interpose_here("events", "--codes", "natural", "--format", "json", without.path).stdout
 
 
 # --- off unless asked for
@@ -180,7 +175,7 @@ def test_all_stands_for_the_usual_kinds_and_what_follows_goes_before():
     assert requested("event=P; kind=-import; module=import") == ()
 
 
-def test_what_is_counted_is_counted_and_not_timed(traced, interpose):
+def test_what_is_counted_is_counted_and_not_timed(traced, interpose_here):
     done = traced("import colorsys, sndhdr_that_is_missing\n", INTERPOSE_KINDS="all,import=count")
     founder = done.experiment.founder
     counted = {founder.intrinsic(number).name: count for number, count in founder.counts.items()}
@@ -218,18 +213,18 @@ def busy(tmp_path):
         process.communicate(timeout=60)
 
 
-def test_a_running_program_without_imports_is_told_how_to_have_them(busy, interpose):
+def test_a_running_program_without_imports_is_told_how_to_have_them(busy, interpose_here):
     without, having = busy(), busy(**WITH)
 
-    refused = interpose("control", without, "filter", "kind=import")
-    partly = interpose("control", without, "filter", "event=PL,os.stat")
-    begun = interpose("control", having, "filter", "event=PL")
+    refused = interpose_here("control", without, "filter", "kind=import")
+    partly = interpose_here("control", without, "filter", "event=PL,os.stat")
+    begun = interpose_here("control", having, "filter", "event=PL")
     line = "calls of the kind import are not recorded in {}; begin the program with INTERPOSE_KINDS=all,import"
     line = line.format(os.path.basename(without))
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.splitlines()[-1] == f"interpose: filter kind=import: {line}"
     assert (partly.returncode, partly.stderr) == (0, f"interpose: filter event=PL,os.stat: {line}\n")
-    assert "filter event=PL,os.stat" in interpose("control", without).stdout
+    assert "filter event=PL,os.stat" in interpose_here("control", without).stdout
     assert (begun.returncode, begun.stderr) == (0, "")
 
 
@@ -244,8 +239,8 @@ STARTING = """
 """
 
 
-def test_imports_that_a_descendant_alone_records_can_be_asked_for_while_it_runs(busy, interpose):
-    asked = interpose("control", busy(STARTING), "filter", "kind=import")
+def test_imports_that_a_descendant_alone_records_can_be_asked_for_while_it_runs(busy, interpose_here):
+    asked = interpose_here("control", busy(STARTING), "filter", "kind=import")
 
     assert (asked.returncode, asked.stderr) == (0, "")
 
@@ -487,7 +482,7 @@ def test_the_interpreters_own_table_of_imports_is_as_before(tmp_path):
     assert table(INTERPOSE="1", **WITH) == table(INTERPOSE="0")
 
 
-def test_imports_within_transactions_are_a_part_of_them(traced, tmp_path, interpose):
+def test_imports_within_transactions_are_a_part_of_them(traced, tmp_path, interpose_here):
     write(tmp_path, wanted_later="import time\ntime.sleep(0.01)\n")
     done = traced(
         """
@@ -501,7 +496,7 @@ def test_imports_within_transactions_are_a_part_of_them(traced, tmp_path, interp
         **WITH,
     )
     founder = done.experiment.founder
-    shown = json.loads(interpose("transactions", "--format", "json", done.path).stdout)
+    shown = json.loads(interpose_here("transactions", "--format", "json", done.path).stdout)
     orders = {row["transaction"]: row for row in shown}["order"]
     names = [founder.string(event.detail) for event in done.events("interpose.transaction")]
 

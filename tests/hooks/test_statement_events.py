@@ -201,11 +201,6 @@ for n in range(5):
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def functions_lines(process: Process) -> list[list[tuple[str, int]]]:
     """The lines of functions, of each thread that came to any."""
     found: dict[int, list[tuple[str, int]]] = {}
@@ -517,9 +512,9 @@ def test_within_transactions_that_are_passed_over_there_are_none(traced):
     assert len(lines_of(done, "work")) == len(inside)
 
 
-def test_put_together_as_they_are_recorded_they_are_counted_by_line(interpose, tmp_path):
+def test_put_together_as_they_are_recorded_they_are_counted_by_line(interpose_here, tmp_path):
     program = write_program(tmp_path, LOOPS)
-    done = interpose(
+    done = interpose_here(
         *("run", "-d", str(tmp_path), "--statements", "1", "--consolidate", "1"),
         *(sys.executable, str(program)),
     )
@@ -558,9 +553,9 @@ def test_lines_are_no_activity_between_keystrokes(tmp_path):
     assert set(roles_of(process)) == {2}
 
 
-def test_reports_show_them_by_their_code(traced, interpose):
+def test_reports_show_them_by_their_code(traced, interpose_here):
     done = traced(SHOP, **ON)
 
-    events = json.loads(interpose("events", "--codes", "natural", "--format", "json", done.path).stdout)
+    events = json.loads(interpose_here("events", "--codes", "natural", "--format", "json", done.path).stdout)
     told = [f"{row['code']} {row['function']}" for row in events if row["function"] in ("order", "double")]
     assert told[:6] == ["NS order", "DB order", "NS double", "DA order", "NS order", "None order"]

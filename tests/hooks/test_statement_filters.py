@@ -41,11 +41,6 @@ thread.join()
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -134,12 +129,12 @@ ONLY_WITH_LINES = (
 )
 
 
-def test_where_lines_are_not_recorded_it_is_told_that_statements_need_them(traced, interpose):
+def test_where_lines_are_not_recorded_it_is_told_that_statements_need_them(traced, interpose_here):
     done = traced("import os\nos.stat('/')\n", INTERPOSE="1", INTERPOSE_STATEMENTS="1")
 
     assert statements(done.experiment.founder) == []
     assert [event.text for event in done.experiment.founder.log.events if event.kind == "warning"] == [ONLY_WITH_LINES]
-    assert f" warning  {ONLY_WITH_LINES}" in interpose("report", done.path, variables={"COLUMNS": "200"}).stdout
+    assert f" warning  {ONLY_WITH_LINES}" in interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
 
 
 def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were_asked_for_as_well():
@@ -150,7 +145,7 @@ def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were
         assert (each.record, each.statements, each.warnings) == (("calls", "lines"), True, [])
 
 
-def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_path, interpose):
+def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_path, interpose_here):
     program = write_program(tmp_path, "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n")
     with subprocess.Popen(
         [sys.executable, str(program)],
@@ -163,9 +158,9 @@ def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_pat
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()
-        refused = interpose("control", str(process.pid), "filter", "event=NS")
+        refused = interpose_here("control", str(process.pid), "filter", "event=NS")
         (tmp_path / "control").write_text("FUNCTION=FILTER\nEVENT=NS\nEND-PROFILER\n")
-        told = interpose("control", "--file", str(tmp_path / "control"), str(process.pid))
+        told = interpose_here("control", "--file", str(tmp_path / "control"), str(process.pid))
         process.stdin.write("\n")
     assert (refused.returncode, told.returncode) == (2, 2)
     asked = "begin the program with INTERPOSE=calls,lines INTERPOSE_STATEMENTS=1"

@@ -21,21 +21,16 @@ for _ in range(40_000):
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def figures(experiment):
     return {each.name: each.value for each in statistics(experiment)}
 
 
-def test_what_was_made_is_recorded_or_dropped(traced, interpose):
+def test_what_was_made_is_recorded_or_dropped(traced, interpose_here):
     done = traced(MANY, INTERPOSE_POOL="1MiB")
 
     def shown_and_counted():
         """The figures shown; None while they differ from those counted, as a late monitor may still empty the pool."""
-        shown = interpose("display", "statistics", done.path, "--format", "json")
+        shown = interpose_here("display", "statistics", done.path, "--format", "json")
         found = {each["name"]: each["value"] for each in json.loads(shown.stdout)}
         is_emptied = found["in use"] == 0
         is_left = found["in use"] == 1 << 20 and found["on disk, compressed"] is None
@@ -52,7 +47,7 @@ def test_what_was_made_is_recorded_or_dropped(traced, interpose):
     assert found["paused now"] is None
 
 
-def test_what_the_page_says_is_shown_to_people(interpose, tmp_path):
+def test_what_the_page_says_is_shown_to_people(interpose_here, tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.thread(made=5, recorded=2, dropped=3, passed=7)
     build.events([event(10, 5), event(20, 5)])
@@ -62,7 +57,7 @@ def test_what_the_page_says_is_shown_to_people(interpose, tmp_path):
     control.write(pool_bytes=2 << 30, taken_bytes=3 << 20, drained_bytes=1 << 20, most_bytes=5 << 19)
     control.write(full_waits=4, full_wait_ns=2_500_000_000, emptied_after_full=1, triggers=2)
 
-    shown = interpose("display", "statistics", str(path)).stdout
+    shown = interpose_here("display", "statistics", str(path)).stdout
 
     lines = {line.split("  ")[1].strip() if "  " in line else line: line for line in map(compact, shown.splitlines())}
     assert lines["events dropped"].endswith("  3")
@@ -116,18 +111,18 @@ def test_a_page_cut_short_is_left_out(tmp_path):
     assert "pool size" not in figures(experiment)
 
 
-def test_a_subject_takes_its_own_options_whatever_they_say(interpose, tmp_path):
+def test_a_subject_takes_its_own_options_whatever_they_say(interpose_here, tmp_path):
     path = str(Build(tmp_path / "t.1.er").write())
 
-    done = interpose("display", "statistics", path, "--format", "json", "-o", "out", cwd=tmp_path)
+    done = interpose_here("display", "statistics", path, "--format", "json", "-o", "out", cwd=tmp_path)
 
     assert (done.returncode, done.stdout) == (0, "")
     assert json.loads((tmp_path / "out").read_text())
-    assert "Functions" in interpose("display", "statistics", path, "-functions").stdout
+    assert "Functions" in interpose_here("display", "statistics", path, "-functions").stdout
 
 
-def test_without_words_it_is_the_newest_experiment_and_what_one_types(interpose):
-    done = interpose("display", input="")
+def test_without_words_it_is_the_newest_experiment_and_what_one_types(interpose_here):
+    done = interpose_here("display", input="")
 
     assert done.returncode == 1
     assert "no experiment in " in done.stderr

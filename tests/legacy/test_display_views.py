@@ -35,11 +35,6 @@ def main():
 
 
 @pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
-@pytest.fixture
 def shop(tmp_path):
     """Orders are written from one line and logged from another; one write fails."""
     directory = tmp_path / "shop"
@@ -72,11 +67,11 @@ def shop(tmp_path):
 
 
 @pytest.fixture
-def display(interpose, shop):
+def display(interpose_here, shop):
     """What `interpose display` writes, for words about the shop."""
 
     def run(*words, **options):
-        return interpose("display", str(shop), *words, **options)
+        return interpose_here("display", str(shop), *words, **options)
 
     return run
 
@@ -107,8 +102,10 @@ def test_commands_are_done_in_order_with_or_without_the_dash(display):
     assert "Objects sorted by metric: Inclusive db" in with_dash
 
 
-def test_the_experiment_may_stand_first_or_last(interpose, shop):
-    assert interpose("display", "-functions", str(shop)).stdout == interpose("display", str(shop), "functions").stdout
+def test_the_experiment_may_stand_first_or_last(interpose_here, shop):
+    shown = interpose_here("display", "-functions", str(shop)).stdout
+
+    assert shown == interpose_here("display", str(shop), "functions").stdout
 
 
 @pytest.mark.parametrize(
@@ -307,8 +304,8 @@ def test_what_is_wrong_is_told_in_one_line(display, words, told):
     assert done.stderr.count("\n") == 1
 
 
-def test_an_experiment_that_is_not_there_is_named(interpose):
-    assert interpose("display", "-functions", "no.1.er").stderr == "interpose: no.1.er: no such experiment\n"
+def test_an_experiment_that_is_not_there_is_named(interpose_here):
+    assert interpose_here("display", "-functions", "no.1.er").stderr == "interpose: no.1.er: no such experiment\n"
 
 
 def test_a_script_is_read_line_by_line_and_its_mistakes_have_a_place(display, tmp_path):
@@ -442,15 +439,15 @@ def test_an_expression_that_means_nothing_is_shown_with_the_place(display, tmp_p
     assert "DEPTH: not known" in display("-filters", "DEPTH > 1").stderr
 
 
-def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose, shop):
+def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose_here, shop):
     before = display("-functions", "-calltree", "-ioactivity").stdout
-    assert interpose("consolidate", "--replace", str(shop)).returncode == 0
+    assert interpose_here("consolidate", "--replace", str(shop)).returncode == 0
 
     assert display("-functions", "-calltree", "-ioactivity").stdout == before
     assert "sizes: not recorded (record without INTERPOSE_CONSOLIDATE)" in display("-iostat").stdout
     told = display("-filters", "KIND == 'db'", "-functions").stderr
     assert "single events were not recorded (record without INTERPOSE_CONSOLIDATE)" in told
-    activity = interpose("profile", str(shop), "--section", "activity")
+    activity = interpose_here("profile", str(shop), "--section", "activity")
     assert (activity.returncode, activity.stderr) == (0, "")
     assert "single calls: not recorded (record without INTERPOSE_CONSOLIDATE)" in activity.stdout
 
@@ -458,7 +455,7 @@ def test_of_records_alone_all_is_shown_but_what_needs_events(display, interpose,
 @pytest.mark.parametrize("above", ["10ms", "1ns"])
 @pytest.mark.parametrize("callers", ["main", "<module>"])
 def test_inclusive_figures_of_callers_are_called_lower_bounds_where_stacks_were_cut(
-    interpose, tmp_path, above, callers
+    interpose_here, tmp_path, above, callers
 ):
     build = Build(tmp_path / "t.1.er", settings={"INTERPOSE": "1", "INTERPOSE_STACK_ABOVE": above})
     helper = build.stack(build.site("/home/u/orders.py", 3, callers))
@@ -468,10 +465,10 @@ def test_inclusive_figures_of_callers_are_called_lower_bounds_where_stacks_were_
     directory = str(build.write())
 
     for view in ("functions", "calltree", "callers-callees", "objects", "lines"):
-        told = interpose("display", directory, f"-{view}").stdout
+        told = interpose_here("display", directory, f"-{view}").stdout
         assert ("INTERPOSE_STACK_ABOVE=1ns" in told) == (above == "10ms" and callers == "main"), view
     for view in ("threads", "iostat"):
-        assert "INTERPOSE_STACK_ABOVE" not in interpose("display", directory, f"-{view}").stdout
+        assert "INTERPOSE_STACK_ABOVE" not in interpose_here("display", directory, f"-{view}").stdout
 
 
 @pytest.mark.parametrize(

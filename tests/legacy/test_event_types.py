@@ -16,11 +16,6 @@ pytestmark = pytest.mark.any_python
 REFERENCE = "SI ST PL PS PT PR DB DA IB IA CB CA RO RI RS NS E U MP N"
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def test_every_code_of_the_reference_is_known_once_under_a_name_of_today():
     assert [each.code for each in CODES] == REFERENCE.split()
     assert len({each.name for each in CODES}) == len(CODES)
@@ -74,22 +69,22 @@ def test_calls_are_events_before_and_after_in_the_order_of_time_among_the_sessio
     ]
 
 
-def test_the_codes_stand_beside_the_names_in_reports(traced, interpose):
+def test_the_codes_stand_beside_the_names_in_reports(traced, interpose_here):
     done = traced("""
         import interpose, sqlite3
         sqlite3.connect(":memory:")
         interpose.user_event("paid")
     """)
 
-    events = json.loads(interpose("events", "--codes", "natural", "--format", "json", done.path).stdout)
-    kinds = interpose("report", "--codes", "natural", done.path).stdout.splitlines()
+    events = json.loads(interpose_here("events", "--codes", "natural", "--format", "json", done.path).stdout)
+    kinds = interpose_here("report", "--codes", "natural", done.path).stdout.splitlines()
     told = [(row["code"], row["event"], row["intrinsic"]) for row in events if row["code"]]
     assert told[0] == ("SI", "session start", None)
     assert told[-1] == ("ST", "session end", None)
     assert ("DB", "before database call", "sqlite3.connect") in told
     assert ("U", "user event", "interpose.user_event") in told
     assert any(line.startswith("DB DA") and " db " in line for line in kinds)
-    assert interpose("report", "--codes", "natural", "--by", "site", done.path).returncode == 2
+    assert interpose_here("report", "--codes", "natural", "--by", "site", done.path).returncode == 2
 
 
 REQUESTS = """
@@ -114,10 +109,10 @@ REQUESTS = """
 """
 
 
-def test_a_request_is_one_outbound_request_and_closing_a_stream_no_terminal_io(traced, interpose):
+def test_a_request_is_one_outbound_request_and_closing_a_stream_no_terminal_io(traced, interpose_here):
     done = traced(REQUESTS)
 
-    events = json.loads(interpose("events", "--codes", "natural", "--format", "json", done.path).stdout)
+    events = json.loads(interpose_here("events", "--codes", "natural", "--format", "json", done.path).stdout)
     found = Counter((row["code"], row["intrinsic"]) for row in events)
     assert {key: number for key, number in found.items() if key[0] == "RO"} == {("RO", "urllib.request.urlopen"): 4}
     assert {key[1] for key in found if key[0] == "IB"} <= {"io.FileIO.write"}

@@ -50,11 +50,6 @@ for _ in range(30_000):
 """
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def kinds(process):
     return [sample.kind for sample in process.overview]
 
@@ -137,11 +132,11 @@ def test_samples_that_cannot_be_give_no_figures_below_nothing(tmp_path):
     assert [(row.elapsed_ns, row.used["cpu_ns"]) for row in usages(experiment)] == [(2 * SECOND, 0)]
 
 
-def test_the_command_shows_each_stretch_of_time(tmp_path, interpose):
+def test_the_command_shows_each_stretch_of_time(tmp_path, interpose_here):
     sampled(tmp_path, (0, {"cpu_ns": 0}), (4, {"cpu_ns": SECOND, "run_delay_ns": 3_000_000}))
 
-    shown = interpose("overview", str(tmp_path / "t.1.er"))
-    told = interpose("overview", str(tmp_path / "t.1.er"), "--format", "json")
+    shown = interpose_here("overview", str(tmp_path / "t.1.er"))
+    told = interpose_here("overview", str(tmp_path / "t.1.er"), "--format", "json")
 
     assert " ".join(shown.stdout.splitlines()[1].split()).startswith("0.000 s 4.00 s gap 1.00 s 25 % 3.00 ms")
     (row,) = json.loads(told.stdout)
@@ -175,7 +170,7 @@ BECOMES_ANOTHER = "sys.stdout.flush(); os.execv(sys.executable, [sys.executable,
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it(traced, interpose):
+def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it(traced, interpose_here):
     done = traced(SPUN)
     computing_ns, whole_ns = map(int, done.stdout.split())
     found = unseen_wait(Analysis(done.experiment).accounts)
@@ -183,7 +178,7 @@ def test_the_first_screen_tells_waiting_for_a_processor_as_the_kernel_counted_it
     assert computing_ns > 300_000_000
     assert 0.9 * computing_ns <= found.processor_ns <= whole_ns
     assert found.unexplained_ns < 0.1 * computing_ns
-    assert f" wait for CPU  {duration(found.processor_ns)}  " in interpose("report", done.path).stdout
+    assert f" wait for CPU  {duration(found.processor_ns)}  " in interpose_here("report", done.path).stdout
 
 
 @pytest.mark.long

@@ -35,11 +35,6 @@ MS = 1_000_000
 on_disk = settings(max_examples=25)  # each of them writes an experiment
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def made_of(given_processes, sampled=()):
     directory = tempfile.TemporaryDirectory()
     path, found = write(Path(directory.name) / "t.1.er", given_processes, sampled)
@@ -270,9 +265,9 @@ def computing(tmp_path):
 
 
 @pytest.mark.parametrize("words", [(), ("--replace",)])
-def test_code_that_was_sampled_is_one_resource_and_a_section_for_each_function(interpose, computing, words):
+def test_code_that_was_sampled_is_one_resource_and_a_section_for_each_function(interpose_here, computing, words):
     if words:
-        assert interpose("consolidate", *words, str(computing)).returncode == 0
+        assert interpose_here("consolidate", *words, str(computing)).returncode == 0
     made = profiled(Analysis(Experiment(str(computing))))
     resource = {(row["kind"], row["resource"]): row for row in values(made, "resource")}
     section = {row["section"]: row["cpu_ns"] for row in values(made, "section")}
@@ -313,16 +308,16 @@ def test_what_is_not_recorded_is_said(tmp_path):
     assert "mode of opening is not recorded" in notes["files"]
 
 
-def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, shop):
-    whole = interpose("profile", str(shop))
-    one = interpose("profile", str(shop), "--section", "files", "--format", "json")
+def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose_here, shop):
+    whole = interpose_here("profile", str(shop))
+    one = interpose_here("profile", str(shop), "--section", "files", "--format", "json")
     unasked = told_unasked(profiled(Analysis(Experiment(str(shop)))))
 
     assert (whole.returncode, whole.stderr) == (0, "")
     assert whole.stdout.count("\nmade from: ") == len(unasked)
     assert set(SECTIONS) - set(unasked) == {"identified"}
     assert json.loads(one.stdout)[0]["file"] == "/etc/shop.conf"
-    assert interpose("profile", str(shop), "--format", "markdown").stdout.count("## ") == len(unasked)
+    assert interpose_here("profile", str(shop), "--format", "markdown").stdout.count("## ") == len(unasked)
 
 
 @pytest.mark.parametrize(
@@ -335,14 +330,14 @@ def test_the_command_shows_all_sections_or_those_that_are_asked_for(interpose, s
         (["--section", "session", "--limit", "3"], "--limit does not apply to --section session"),
     ],
 )
-def test_what_cannot_be_shown_is_told(interpose, shop, words, told):
-    done = interpose("profile", str(shop), *words)
+def test_what_cannot_be_shown_is_told(interpose_here, shop, words, told):
+    done = interpose_here("profile", str(shop), *words)
 
     assert done.returncode == 2
     assert told in done.stderr
 
 
-def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(traced, interpose):
+def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(traced, interpose_here):
     done = traced(
         """
         def inner(n):
@@ -358,7 +353,7 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     )
 
     def told(section, *words):
-        out = interpose("profile", "--section", section, *words, "--format", "json", done.path).stdout
+        out = interpose_here("profile", "--section", section, *words, "--format", "json", done.path).stdout
         return json.loads(out)
 
     usage = told("section")
@@ -373,10 +368,10 @@ def test_where_lines_were_recorded_sections_and_procedures_are_told_from_them(tr
     assert (procedures["inner"]["entered"], procedures["outer"]["entered"]) == (40, 1)
     assert procedures["inner"]["cpu_ns"] >= procedures["inner"]["solo_ns"] > 0
     assert procedures["outer"]["cpu_ns"] >= procedures["inner"]["cpu_ns"]
-    assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose("profile", done.path).stdout
+    assert "not recorded (record with INTERPOSE=calls,lines)" not in interpose_here("profile", done.path).stdout
 
 
-def test_the_longest_transactions_are_shown_and_the_others_summed(tmp_path, interpose):
+def test_the_longest_transactions_are_shown_and_the_others_summed(tmp_path, interpose_here):
     build = Build(tmp_path / "t.1.er")
     mark = build.intrinsic("interpose.transaction", "logic", transaction="is")
     took_ms = {"GET /c": 30, "GET /a": 20, "GET /b": 7, "GET /d": 3}
@@ -390,7 +385,7 @@ def test_the_longest_transactions_are_shown_and_the_others_summed(tmp_path, inte
     path = str(build.write())
 
     def told(*words):
-        out = interpose("profile", path, "--section", "transaction", *words, "--format", "json").stdout
+        out = interpose_here("profile", path, "--section", "transaction", *words, "--format", "json").stdout
         return [row for row in json.loads(out) if row["transaction"]]
 
     names = [row["transaction"] for row in told("--limit", "2")]

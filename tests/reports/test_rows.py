@@ -33,11 +33,6 @@ NUMBERS = """
 NAMES = ("fetchone", "fetchmany", "__next__")
 
 
-@pytest.fixture
-def interpose(interpose_here):
-    return interpose_here
-
-
 def fetched(done, name):
     return done.events(f"sqlite3.Cursor.{name}")
 
@@ -163,9 +158,9 @@ def test_a_fetch_that_fails_is_an_event_with_its_error(traced):
     assert len(fetches) <= 2  # a block may have become full
 
 
-def test_the_report_counts_rows_apart_from_bytes(traced, interpose):
+def test_the_report_counts_rows_apart_from_bytes(traced, interpose_here):
     done = traced(FETCHES)
-    rows = json.loads(interpose("report", done.path, "--by", "kind", "--format", "json").stdout)
+    rows = json.loads(interpose_here("report", done.path, "--by", "kind", "--format", "json").stdout)
     [db] = [row for row in rows if row["kind"] == "db"]
 
     assert (db["rows"], db["bytes"]) == (3 * 3000 + 3000 + 1 + 2 + 3 * 2997, 0)
