@@ -162,6 +162,16 @@ def interpose_here(
     return run
 
 
+@pytest.fixture
+def run_main(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """A function that runs a command line where the test is; gives exit code, standard output and standard error."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        return exit_code(list(words)), *capsys.readouterr()
+
+    return run
+
+
 def exit_code(words: list[str]) -> int:
     try:
         return main(words)

@@ -62,20 +62,6 @@ def shop(path, checkout=1.0, *, seed=0, cwd="/home/u/shop", extra=False, ends=Tr
 
 
 @pytest.fixture
-def interpose(capsys):
-    """Runs a command line; gives exit code, standard output and standard error."""
-
-    def run(*words):
-        try:
-            code = main(words)
-        except SystemExit as ended:
-            code = ended.code
-        return code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
 def sides(place):
     """Five runs a side; checkouts of the second take a fifth longer."""
     for seed in range(5):
@@ -88,10 +74,10 @@ def rows_of(out):
     return {row["kind"] if row.get("intrinsic") is None else row["intrinsic"]: row for row in json.loads(out)}
 
 
-def test_several_runs_a_side(sides, interpose):
+def test_several_runs_a_side(sides, run_main):
     a, b = sides
 
-    code, out, err = interpose("compare", *a, "--with", *b, "--format", "json")
+    code, out, err = run_main("compare", *a, "--with", *b, "--format", "json")
 
     rows = rows_of(out)
     assert code == 0
@@ -110,11 +96,11 @@ def test_several_runs_a_side(sides, interpose):
     )
 
 
-def test_people_see_the_sides_beside_each_other_the_difference_or_the_ratio(sides, interpose):
+def test_people_see_the_sides_beside_each_other_the_difference_or_the_ratio(sides, run_main):
     a, b = sides
 
     def line(mode):
-        out = interpose("compare", *a, "--with", *b, "--mode", mode, "--limit", "2")[1]
+        out = run_main("compare", *a, "--with", *b, "--mode", mode, "--limit", "2")[1]
         heads, _, row, whole = out.splitlines()
         return heads, row.split("  "), whole
 
@@ -127,29 +113,29 @@ def test_people_see_the_sides_beside_each_other_the_difference_or_the_ratio(side
     assert all(each[2].startswith("changed in 2") for each in (on, delta, ratio))
 
 
-def test_a_group_is_several_runs(sides, place, interpose):
+def test_a_group_is_several_runs(sides, place, run_main):
     a, b = sides
     for name, paths in (("a.erg", a), ("b.erg", b)):
         Path(name).write_text("#interpose experiment group\n" + "".join(f"{path}\n" for path in paths))
 
-    of_groups = interpose("compare", "a.erg", "b.erg", "--format", "json")
+    of_groups = run_main("compare", "a.erg", "b.erg", "--format", "json")
 
-    assert of_groups == interpose("compare", *a, "--with", *b, "--format", "json")
+    assert of_groups == run_main("compare", *a, "--with", *b, "--format", "json")
 
 
-def test_a_run_that_is_named_twice_is_one(sides, interpose):
+def test_a_run_that_is_named_twice_is_one(sides, run_main):
     a, b = sides
 
-    _, out, _ = interpose("compare", *a, *a, "--with", *b, "--format", "json")
+    _, out, _ = run_main("compare", *a, *a, "--with", *b, "--format", "json")
 
     assert {row["runs_a"] for row in json.loads(out)} == {5}
 
 
 @pytest.mark.parametrize("by", GROUPED_BY)
-def test_by_every_grouping_rows_of_several_runs_meet(sides, interpose, by):
+def test_by_every_grouping_rows_of_several_runs_meet(sides, run_main, by):
     a, b = sides
 
-    code, out, _ = interpose("compare", *a, "--with", *b, "--by", by, "--format", "json")
+    code, out, _ = run_main("compare", *a, "--with", *b, "--by", by, "--format", "json")
 
     rows = json.loads(out)
     assert code == 0
@@ -157,21 +143,21 @@ def test_by_every_grouping_rows_of_several_runs_meet(sides, interpose, by):
     assert all(row["ratio"] is not None for row in rows if row["kind"] != "sync")  # on both sides
 
 
-def test_sites_meet_wherever_the_program_lay(place, interpose):
+def test_sites_meet_wherever_the_program_lay(place, run_main):
     shop("a.1.er", cwd="/srv/1/shop")
     shop("b.1.er", cwd="/srv/2/shop")
 
-    _, out, _ = interpose("compare", "a.1.er", "b.1.er", "--by", "site", "--format", "json")
+    _, out, _ = run_main("compare", "a.1.er", "b.1.er", "--by", "site", "--format", "json")
 
     sites = [row["site"] for row in json.loads(out) if row["site"]]
     assert sorted(sites) == ["orders.py:88", "orders.py:99"]
 
 
-def test_of_a_run_a_side_it_is_said_what_can_be_said(place, interpose):
+def test_of_a_run_a_side_it_is_said_what_can_be_said(place, run_main):
     shop("a.1.er")
     shop("b.1.er", 1.5)
 
-    code, out, err = interpose("compare", "a.1.er", "b.1.er", "--format", "json")
+    code, out, err = run_main("compare", "a.1.er", "b.1.er", "--format", "json")
 
     assert code == 0
     assert {row["verdict"] for row in json.loads(out)} == {NOT_ENOUGH}
@@ -179,11 +165,11 @@ def test_of_a_run_a_side_it_is_said_what_can_be_said(place, interpose):
     assert "one run a side cannot tell a change from chance" in err
 
 
-def test_of_a_run_a_side_people_see_the_change_and_no_verdict(place, interpose):
+def test_of_a_run_a_side_people_see_the_change_and_no_verdict(place, run_main):
     shop("a.1.er")
     shop("b.1.er", 1.5)
 
-    _, out, _ = interpose("compare", "a.1.er", "b.1.er")
+    _, out, _ = run_main("compare", "a.1.er", "b.1.er")
 
     head, *rows = out.splitlines()
     assert head.split()[:7] == ["A,", "1", "run", "B,", "1", "run", "change"]
@@ -191,26 +177,26 @@ def test_of_a_run_a_side_people_see_the_change_and_no_verdict(place, interpose):
     assert any("+50." in row or "+49." in row for row in rows)
 
 
-def test_what_is_missing_on_a_side_counts_nothing(place, interpose):
+def test_what_is_missing_on_a_side_counts_nothing(place, run_main):
     for seed in range(3):
         shop(f"a.{seed}.er", seed=seed)
         shop(f"b.{seed}.er", seed=seed + 9, extra=True)
     words = ("compare", *(f"a.{n}.er" for n in range(3)), "--with", *(f"b.{n}.er" for n in range(3)))
 
-    row = rows_of(interpose(*words, "--format", "json")[1])["os.fsync"]
+    row = rows_of(run_main(*words, "--format", "json")[1])["os.fsync"]
 
     assert (row["a"], row["ratio"], row["calls_a"], row["calls_b"]) == (0, None, 0, 1)
     assert row["verdict"] == CHANGED
-    assert " new " in interpose(*words)[1]
+    assert " new " in run_main(*words)[1]
     back = ("compare", *words[5:], "--with", *words[1:4])
-    assert " gone " in interpose(*back)[1]
+    assert " gone " in run_main(*back)[1]
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "csv", "json"])
-def test_every_format_has_the_same_rows(sides, interpose, format):
+def test_every_format_has_the_same_rows(sides, run_main, format):
     a, b = sides
 
-    code, out, _ = interpose("compare", *a, "--with", *b, "--format", format)
+    code, out, _ = run_main("compare", *a, "--with", *b, "--format", format)
 
     assert code == 0
     assert [out.count(name) for name in ("sqlite3.Cursor.execute", "time.sleep")] == [1, 1]
@@ -262,31 +248,31 @@ def of_interpose(run):
         ("MEDIAN(sqlite3.Cursor.execute) < -1ms", 0),
     ],
 )
-def test_conditions_decide_the_exit_code(sides, interpose, condition, code):
+def test_conditions_decide_the_exit_code(sides, run_main, condition, code):
     a, b = sides
 
-    done = interpose("compare", *a, "--with", *b, "--fail-if", "calls(all) > +1%", "--fail-if", condition)
+    done = run_main("compare", *a, "--with", *b, "--fail-if", "calls(all) > +1%", "--fail-if", condition)
 
     assert done[0] == code
     assert f"--fail-if {condition}: {'holds' if code else 'does not hold'}: " in done[2]
 
 
-def test_a_condition_is_of_sites_and_functions_too(sides, interpose):
+def test_a_condition_is_of_sites_and_functions_too(sides, run_main):
     a, b = sides
 
     for by, name in (("site", "orders.py:88"), ("function", "checkout"), ("kind", "db"), ("detail", "select ?")):
-        code, _, err = interpose("compare", *a, "--with", *b, "--by", by, "--fail-if", f"p95({name}) > +10%")
+        code, _, err = run_main("compare", *a, "--with", *b, "--by", by, "--fail-if", f"p95({name}) > +10%")
         assert code == FAILED, err
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_transactions_are_compared_by_their_response_times(place, interpose, seed):
+def test_transactions_are_compared_by_their_response_times(place, run_main, seed):
     for number in range(4):
         served(f"a.{number}.er", 100, seed=10 * seed + number)
         served(f"b.{number}.er", 120, seed=10 * seed + number + 5)
     words = ("compare", *(f"a.{n}.er" for n in range(4)), "--with", *(f"b.{n}.er" for n in range(4)))
 
-    code, out, _ = interpose(*words, "--by", "transaction", "--fail-if", "p95(GET /checkout) > +10%")
+    code, out, _ = run_main(*words, "--by", "transaction", "--fail-if", "p95(GET /checkout) > +10%")
 
     lines = {line.split("  ")[-1]: line for line in out.splitlines()[1:]}
     assert code == FAILED
@@ -311,24 +297,24 @@ def served(path, checkout_ms, seed):
     build.write()
 
 
-def test_what_may_be_chance_does_not_fail(place, interpose):
+def test_what_may_be_chance_does_not_fail(place, run_main):
     for number, (one, other) in enumerate([(1, 1.9), (1.8, 1.2), (1.1, 1.6), (1.4, 1.5)]):
         shop(f"a.{number}.er", one)
         shop(f"b.{number}.er", other)
     words = ("compare", *(f"a.{n}.er" for n in range(4)), "--with", *(f"b.{n}.er" for n in range(4)))
 
-    code, _, err = interpose(*words, "--fail-if", "total(sqlite3.Cursor.execute) > +10%")
+    code, _, err = run_main(*words, "--fail-if", "total(sqlite3.Cursor.execute) > +10%")
 
     assert code == 0
     assert "may be chance: 259 ms, then 307 ms, +18.5 %" in err
 
 
-def test_of_a_run_a_side_the_figures_decide(place, interpose):
+def test_of_a_run_a_side_the_figures_decide(place, run_main):
     shop("a.1.er")
     shop("b.1.er", 1.5)
 
-    assert interpose("compare", "a.1.er", "b.1.er", "--fail-if", "total(all) > +10s")[0] == 0
-    assert interpose("compare", "a.1.er", "b.1.er", "--fail-if", "p95(sqlite3.Cursor.execute) > +10%")[0] == FAILED
+    assert run_main("compare", "a.1.er", "b.1.er", "--fail-if", "total(all) > +10s")[0] == 0
+    assert run_main("compare", "a.1.er", "b.1.er", "--fail-if", "p95(sqlite3.Cursor.execute) > +10%")[0] == FAILED
 
 
 @pytest.mark.parametrize(
@@ -373,10 +359,10 @@ def test_conditions_that_are_shown_can_be_read():
     assert all(parse_condition(text).limit for text in shown)
 
 
-def test_a_name_that_nothing_has_is_told_before_anything_is_written(sides, interpose):
+def test_a_name_that_nothing_has_is_told_before_anything_is_written(sides, run_main):
     a, b = sides
 
-    code, out, err = interpose("compare", *a, "--with", *b, "--fail-if", "p95(time.slep) > +10%")
+    code, out, err = run_main("compare", *a, "--with", *b, "--fail-if", "p95(time.slep) > +10%")
 
     assert (code, out) == (2, "")
     assert err.splitlines()[-3:] == [
@@ -394,7 +380,7 @@ def test_whatever_is_given_is_a_condition_or_is_told_with_a_place_in_it(text):
         assert 0 <= error.place <= len(text)
 
 
-def test_what_is_unlike_is_said(place, interpose):
+def test_what_is_unlike_is_said(place, run_main):
     shop("a.1.er", host="h1", settings={"INTERPOSE_SYNC": "auto", "INTERPOSE_DIR": "x"})
     shop("b.1.er", host="h2", settings={"INTERPOSE_SYNC": "all", "INTERPOSE_DIR": "y"}, arguments=["orders.py", "-x"])
     for name, letter in (("a.1.er", "a"), ("b.1.er", "b")):
@@ -406,7 +392,7 @@ def test_what_is_unlike_is_said(place, interpose):
         lines = [json.dumps(each | {"bytes": 1, "mtime_ns": 1, "changed": False}) for each in entries]
         (Path(name) / "archives" / "index.jsonl").write_text("\n".join(lines) + "\n")
 
-    _, _, err = interpose("compare", "a.1.er", "b.1.er")
+    _, _, err = run_main("compare", "a.1.er", "b.1.er")
 
     assert err.splitlines() == [
         "interpose: host differs: h1, then h2",
@@ -417,21 +403,21 @@ def test_what_is_unlike_is_said(place, interpose):
     ]
 
 
-def test_what_makes_figures_doubtful_is_said(place, interpose):
+def test_what_makes_figures_doubtful_is_said(place, run_main):
     build = Build(Path("a.1.er"))
     build.intrinsic("os.write", "file")
     build.thread(dropped=7, made=7)
     build.write()
     shop("b.1.er", ends=False)
 
-    code, _, err = interpose("compare", "a.1.er", "b.1.er")
+    code, _, err = run_main("compare", "a.1.er", "b.1.er")
 
     assert code == 0
     assert "interpose: a.1.er: 7 calls were dropped\n" in err
     assert "interpose: a.1.er: no call was recorded\n" in err
 
 
-def test_a_run_that_still_runs_is_compared_as_it_is_now(place, interpose):
+def test_a_run_that_still_runs_is_compared_as_it_is_now(place, run_main):
     start_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - SECOND
     log = {"start_ns": start_ns, "time_ns": time.time_ns(), "pid": os.getpid(), "host": os.uname().nodename}
     build = Build(Path("a.1.er"), **log)
@@ -441,20 +427,20 @@ def test_a_run_that_still_runs_is_compared_as_it_is_now(place, interpose):
     build.write()
     shop("b.1.er")
 
-    code, out, err = interpose("compare", "a.1.er", "b.1.er", "--format", "json")
+    code, out, err = run_main("compare", "a.1.er", "b.1.er", "--format", "json")
 
     assert code == 0
     assert rows_of(out)["time.sleep"]["calls_a"] == 1
     assert "interpose: a.1.er: still runs; its figures are of now\n" in err
 
 
-def test_what_cannot_be_read_is_left_out_and_said(sides, interpose):
+def test_what_cannot_be_read_is_left_out_and_said(sides, run_main):
     a, b = sides
     Path("empty.er").mkdir()
     later = Path(shop("later.er")) / "log.xml"
     later.write_text(re.sub(r'experiment version="\d+"', 'experiment version="9"', later.read_text()))
 
-    code, out, err = interpose("compare", *a, "empty.er", "nowhere.er", "later.er", "--with", *b, "--format", "json")
+    code, out, err = run_main("compare", *a, "empty.er", "nowhere.er", "later.er", "--with", *b, "--format", "json")
 
     assert code == 3
     assert {row["runs_a"] for row in json.loads(out)} == {5}
@@ -465,18 +451,18 @@ def test_what_cannot_be_read_is_left_out_and_said(sides, interpose):
     ]
 
 
-def test_where_a_side_has_nothing_that_can_be_read_it_is_an_error(sides, interpose):
+def test_where_a_side_has_nothing_that_can_be_read_it_is_an_error(sides, run_main):
     a, _ = sides
 
-    assert interpose("compare", a[0], "nowhere.er") == (1, "", "interpose: nowhere.er: no such experiment\n")
+    assert run_main("compare", a[0], "nowhere.er") == (1, "", "interpose: nowhere.er: no such experiment\n")
 
 
-def test_a_damaged_run_is_read_as_far_as_it_goes(sides, interpose):
+def test_a_damaged_run_is_read_as_far_as_it_goes(sides, run_main):
     a, b = sides
     with open(f"{a[0]}/events", "r+b") as events:
         events.truncate(3000)
 
-    code, out, err = interpose("compare", *a, "--with", *b, "--format", "json")
+    code, out, err = run_main("compare", *a, "--with", *b, "--format", "json")
 
     assert code == 3
     assert {row["runs_a"] for row in json.loads(out)} == {5}
@@ -494,8 +480,8 @@ def test_a_damaged_run_is_read_as_far_as_it_goes(sides, interpose):
         ("a.1.er", "b.1.er", "--fail-if", "p95"),
     ],
 )
-def test_wrong_usage(place, interpose, words):
-    assert interpose("compare", *words)[0] == 2
+def test_wrong_usage(place, run_main, words):
+    assert run_main("compare", *words)[0] == 2
 
 
 def run(number, random_, spread, slower=()):
@@ -645,14 +631,14 @@ def test_a_row_that_all_runs_of_one_side_have_and_none_of_the_other_has_changed(
     assert next(row for row in found.rows if row.name.intrinsic == "select 2").verdict == verdict
 
 
-def test_a_word_of_a_command_that_was_not_recorded_may_be_any(place, interpose):
+def test_a_word_of_a_command_that_was_not_recorded_may_be_any(place, run_main):
     shop("a.1.er", arguments=["app.py", "?"])
     shop("b.1.er", arguments=["app.py", "t.json"])
     shop("c.1.er", arguments=["app.py", "u.json", "?"])
 
-    assert "command differs" not in interpose("compare", "a.1.er", "b.1.er")[2]
-    assert "command differs" in interpose("compare", "a.1.er", "c.1.er")[2]
-    assert "command differs" in interpose("compare", "b.1.er", "c.1.er")[2]
+    assert "command differs" not in run_main("compare", "a.1.er", "b.1.er")[2]
+    assert "command differs" in run_main("compare", "a.1.er", "c.1.er")[2]
+    assert "command differs" in run_main("compare", "b.1.er", "c.1.er")[2]
 
 
 def test_code_that_samples_found_on_one_side_only_may_be_chance():

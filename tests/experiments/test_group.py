@@ -20,17 +20,6 @@ FIRST = "#interpose experiment group\n"
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
 
 
-@pytest.fixture
-def report(capsys):
-    """Runs `interpose report`; gives exit code, standard output and standard error."""
-
-    def run(*words):
-        code = main(["report", *words])
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def made(path, calls, host="h", uid=1000, terminal="/dev/pts/1", time_ns=10**18, start_ns=5 * SECOND):
     build = Build(path, host=host, time_ns=time_ns, start_ns=start_ns)
     build.intrinsic("os.write", "file")
@@ -49,10 +38,10 @@ def three(tmp_path):
 
 
 
-def test_several_experiments_make_one_report(tmp_path, report):
+def test_several_experiments_make_one_report(tmp_path, run_main):
     three(tmp_path)
 
-    code, out, err = report("a.er", "b.er", "c.er")
+    code, out, err = run_main("report", "a.er", "b.er", "c.er")
 
     lines = out.splitlines()
     assert (code, err) == (0, "")
@@ -61,11 +50,11 @@ def test_several_experiments_make_one_report(tmp_path, report):
     assert lines[3].startswith("CPU 1.50 s   7 calls   3 processes")
 
 
-def test_the_same_experiment_counts_once(tmp_path, report):
+def test_the_same_experiment_counts_once(tmp_path, run_main):
     three(tmp_path)
     (tmp_path / "g.erg").write_text(f"{FIRST}a.er\n./a.er\n")
 
-    assert report("a.er", f"{tmp_path}/a.er", "g.erg")[1].startswith("a.er")
+    assert run_main("report", "a.er", f"{tmp_path}/a.er", "g.erg")[1].startswith("a.er")
 
 
 @pytest.mark.parametrize(
@@ -78,9 +67,9 @@ def test_the_same_experiment_counts_once(tmp_path, report):
         ("process", {f"{name}.er {2**22 + 1}": number for name, number in (("a", 1), ("b", 2), ("c", 4))}),
     ],
 )
-def test_rows_are_of_users_terminals_hosts_experiments(tmp_path, report, by, calls):
+def test_rows_are_of_users_terminals_hosts_experiments(tmp_path, run_main, by, calls):
     three(tmp_path)
-    code, out, _ = report("--format", "json", "--by", by, "a.er", "b.er", "c.er")
+    code, out, _ = run_main("report", "--format", "json", "--by", by, "a.er", "b.er", "c.er")
 
     found = Counter()
     for row in json.loads(out):
@@ -90,16 +79,16 @@ def test_rows_are_of_users_terminals_hosts_experiments(tmp_path, report, by, cal
     assert +found == calls
 
 
-def test_a_user_of_this_host_has_a_name(tmp_path, report):
+def test_a_user_of_this_host_has_a_name(tmp_path, run_main):
     made(tmp_path / "a.er", 1, host=os.uname().nodename, uid=os.getuid())
 
-    assert getpass.getuser() in report("--by", "user", "a.er")[1]
+    assert getpass.getuser() in run_main("report", "--by", "user", "a.er")[1]
 
 
-def test_self_times_of_several_add_up_to_their_thread_time(tmp_path, report):
+def test_self_times_of_several_add_up_to_their_thread_time(tmp_path, run_main):
     three(tmp_path)
     for by in ("user", "host", "experiment", "intrinsic"):
-        found = json.loads(report("--format", "json", "--by", by, "a.er", "b.er", "c.er")[1])
+        found = json.loads(run_main("report", "--format", "json", "--by", by, "a.er", "b.er", "c.er")[1])
         assert sum(row["self_wall_ns"] for row in found) == 3 * SECOND
 
 
@@ -111,29 +100,29 @@ def test_what_was_recorded_names_its_user(traced):
 
 
 @pytest.mark.parametrize("first", [FIRST, "#analyzer experiment group\n"])
-def test_a_group_is_read_like_its_experiments(tmp_path, report, first):
+def test_a_group_is_read_like_its_experiments(tmp_path, run_main, first):
     three(tmp_path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "g.erg").write_text(f"{first}# these two\n../a.er\n\n{tmp_path}/b.er\n")
 
-    as_group = report("sub/g.erg")
+    as_group = run_main("report", "sub/g.erg")
 
-    assert as_group == report("a.er", "b.er")
+    assert as_group == run_main("report", "a.er", "b.er")
 
 
-def test_groups_may_be_in_groups(tmp_path, report):
+def test_groups_may_be_in_groups(tmp_path, run_main):
     three(tmp_path)
     (tmp_path / "two.erg").write_text(f"{FIRST}a.er\nb.er\n")
     (tmp_path / "all.erg").write_text(f"{FIRST}two.erg\nc.er\n")
 
-    assert report("all.erg")[1].startswith("3 experiments")
+    assert run_main("report", "all.erg")[1].startswith("3 experiments")
 
 
-def test_what_cannot_be_read_of_a_group_is_noted_and_the_rest_read(tmp_path, report):
+def test_what_cannot_be_read_of_a_group_is_noted_and_the_rest_read(tmp_path, run_main):
     three(tmp_path)
     (tmp_path / "g.erg").write_text(f"{FIRST}a.er\ngone.er\nb.er\n")
 
-    code, out, err = report("g.erg")
+    code, out, err = run_main("report", "g.erg")
 
     assert code == 3
     assert out.startswith("2 experiments")

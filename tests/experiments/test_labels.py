@@ -9,24 +9,12 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 from interpose.analysis.calls.selection import Within
-from interpose.cli.main import main
 from interpose.experiments.metadata.labels import FOR_EVER_NS, LABELS, Mark, Window, read_marks, windows, write_marks
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
-
-
-@pytest.fixture
-def interpose(capsys):
-    """Runs a command line; gives exit code, standard output and standard error."""
-
-    def run(*words):
-        code = main(words)
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
@@ -62,12 +50,12 @@ def test_marks_make_windows_in_the_order_of_their_times(times, found):
     assert windows([*marks(*times), Mark("y", "stop", 3)], "X") == [Window(*each) for each in found]
 
 
-def test_a_label_is_put_and_listed(experiment, interpose):
+def test_a_label_is_put_and_listed(experiment, run_main):
     window = ("-t", "start=2s", "-t", "stop=4500ms")
 
-    assert interpose("label", "-o", "test.1.er", "-n", "Load", *window, "-C", "a <b>")[0] == 0
+    assert run_main("label", "-o", "test.1.er", "-n", "Load", *window, "-C", "a <b>")[0] == 0
 
-    assert interpose("label", "-o", "test.1.er") == (0, "load  2.000000 s to 4.500000 s  a <b>\n", "")
+    assert run_main("label", "-o", "test.1.er") == (0, "load  2.000000 s to 4.500000 s  a <b>\n", "")
 
 
 LABEL_OF_NOW = ("label", "-n", "after", "-t")
@@ -82,33 +70,33 @@ def test_a_label_of_now_is_on_the_experiment_s_clock(traced, when):
     assert log.start_ns < window.start_ns < log.start_ns + 60 * SECOND
 
 
-def test_a_report_of_a_label_has_only_its_calls(experiment, interpose):
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=9s")
+def test_a_report_of_a_label_has_only_its_calls(experiment, run_main):
+    run_main("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=9s")
 
-    code, out, err = interpose("report", "--label", "LOAD", "--format", "json", "test.1.er")
+    code, out, err = run_main("report", "--label", "LOAD", "--format", "json", "test.1.er")
 
     [row] = json.loads(out)
     assert (code, err) == (0, "")
     assert (row["intrinsic"], row["calls"], row["cpu_ns"]) == ("os.write", 7, 2 + 3 + 4 + 5 + 6 + 7 + 8)
-    assert "100 %" in interpose("report", "--label", "load", "test.1.er")[1]
+    assert "100 %" in run_main("report", "--label", "load", "test.1.er")[1]
 
 
 @pytest.mark.parametrize("words", [("--label", "load"), ("--sort", "calls"), ("--limit", "5")])
-def test_json_of_chosen_rows_is_a_list_by_intrinsic_also_of_several_windows(experiment, interpose, words):
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
+def test_json_of_chosen_rows_is_a_list_by_intrinsic_also_of_several_windows(experiment, run_main, words):
+    run_main("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
 
-    rows = json.loads(interpose("report", *words, "--format", "json", "test.1.er")[1])
+    rows = json.loads(run_main("report", *words, "--format", "json", "test.1.er")[1])
 
-    assert rows == json.loads(interpose("report", "--by", "intrinsic", *words, "--format", "json", "test.1.er")[1])
+    assert rows == json.loads(run_main("report", "--by", "intrinsic", *words, "--format", "json", "test.1.er")[1])
     calls = {row["intrinsic"]: row["calls"] for row in rows if row["intrinsic"]}
     assert calls == {"os.write": 5 if "--label" in words else 10}
 
 
-def test_the_events_of_a_label(experiment, interpose):
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
+def test_the_events_of_a_label(experiment, run_main):
+    run_main("label", "-o", "test.1.er", "-n", "load", "-t", "start=2s", "-t", "stop=5s", "-t", "start=9s")
 
     def began(*words):
-        found = json.loads(interpose("events", "--label", "load", "--format", "json", *words, "test.1.er")[1])
+        found = json.loads(run_main("events", "--label", "load", "--format", "json", *words, "test.1.er")[1])
         return [row["since_ns"] // SECOND for row in found]
 
     assert began() == [2, 3, 4, 9, 10]
@@ -142,18 +130,18 @@ def nested(tmp_path):
         (("start=4500ms", "stop=5s"), {"logic": 0, "db": 0, "file": 0.5}),
     ],
 )
-def test_a_call_that_reaches_beyond_a_window_is_clipped(nested, interpose, times, self_s):
-    interpose("label", "-o", "test.1.er", "-n", "load", *[word for time in times for word in ("-t", time)])
+def test_a_call_that_reaches_beyond_a_window_is_clipped(nested, run_main, times, self_s):
+    run_main("label", "-o", "test.1.er", "-n", "load", *[word for time in times for word in ("-t", time)])
 
-    _, report, said = interpose("report", "--label", "load", "--by", "kind", "--format", "json", "test.1.er")
-    _, events, told = interpose("events", "--label", "load", "--format", "json", "test.1.er")
+    _, report, said = run_main("report", "--label", "load", "--by", "kind", "--format", "json", "test.1.er")
+    _, events, told = run_main("events", "--label", "load", "--format", "json", "test.1.er")
     assert {row["kind"]: row["self_wall_ns"] / SECOND for row in json.loads(report)} == self_s
     assert {row["kind"]: row["self_wall_ns"] / SECOND for row in json.loads(events)} == self_s
     assert all(row["self_cpu_ns"] <= row["self_wall_ns"] for row in json.loads(report))
     assert "calls reach beyond its windows" in said and "calls reach beyond its windows" in told
 
 
-def test_a_clipped_call_that_computed_outside_of_the_window_has_no_more_cpu_time_than_wall_time(tmp_path, interpose):
+def test_a_clipped_call_that_computed_outside_of_the_window_has_no_more_cpu_time_than_wall_time(tmp_path, run_main):
     build = Build(tmp_path / "test.1.er", call_ns=0, inside_ns=0)
     for name, kind in (("interpose.transaction", "logic"), ("time.sleep", "sleep")):
         build.intrinsic(name, kind)
@@ -162,9 +150,9 @@ def test_a_clipped_call_that_computed_outside_of_the_window_has_no_more_cpu_time
     build.thread(end_ns=START_NS + 12 * SECOND, end_cpu_ns=6 * SECOND, recorded=2, main=1)
     build.ended(12 * SECOND, 6 * SECOND)
     build.write()
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=3s", "-t", "stop=7100ms")
+    run_main("label", "-o", "test.1.er", "-n", "load", "-t", "start=3s", "-t", "stop=7100ms")
 
-    _, events, _ = interpose("events", "--label", "load", "--format", "json", "test.1.er")
+    _, events, _ = run_main("events", "--label", "load", "--format", "json", "test.1.er")
 
     logic, sleep = json.loads(events)
     assert (logic["self_wall_ns"], sleep["self_wall_ns"]) == (SECOND // 10, 4 * SECOND)
@@ -206,8 +194,8 @@ def test_both_consolidators_give_the_same_for_a_label(experiment):
         (["-n", "a", "-t", "start"], "-t start: is after the end of the recording"),
     ],
 )
-def test_what_is_no_label_is_refused(experiment, interpose, words, said):
-    code, _, err = interpose("label", "-o", "test.1.er", *words)
+def test_what_is_no_label_is_refused(experiment, run_main, words, said):
+    code, _, err = run_main("label", "-o", "test.1.er", *words)
 
     assert code == 2
     assert err.startswith("interpose: ")
@@ -215,13 +203,13 @@ def test_what_is_no_label_is_refused(experiment, interpose, words, said):
     assert not (experiment / LABELS).exists()
 
 
-def test_a_start_before_the_recording_is_refused(experiment, interpose):
+def test_a_start_before_the_recording_is_refused(experiment, run_main):
     since_epoch_ns = Experiment(str(experiment)).founder.log.time_ns - 1
     earlier = datetime.fromtimestamp(since_epoch_ns // SECOND).isoformat()
     early = f"start={earlier}.{since_epoch_ns % SECOND:09}"
 
     said = f"interpose: -t {early}: is before the beginning of the recording\n"
-    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", early) == (2, "", said)
+    assert run_main("label", "-o", "test.1.er", "-n", "a", "-t", early) == (2, "", said)
     assert not (experiment / LABELS).exists()
 
 
@@ -237,32 +225,32 @@ def test_a_start_before_the_recording_is_refused(experiment, interpose):
         ("stop=2s", "-t stop=2s: the window would be empty"),
     ],
 )
-def test_a_mark_that_would_change_no_window_or_leave_another_without_one_is_refused(experiment, interpose, word, said):
-    interpose("label", "-o", "test.1.er", "-n", "a", "-t", "start=2s", "-t", "stop=5s")
+def test_a_mark_that_would_change_no_window_or_leave_another_without_one_is_refused(experiment, run_main, word, said):
+    run_main("label", "-o", "test.1.er", "-n", "a", "-t", "start=2s", "-t", "stop=5s")
     written = (experiment / LABELS).read_text()
 
     refused = (2, "", f"interpose: {said}\n") if said else (0, "", "")
-    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", word) == refused
+    assert run_main("label", "-o", "test.1.er", "-n", "a", "-t", word) == refused
     assert ((experiment / LABELS).read_text() == written) == bool(said)
 
 
-def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, interpose):
+def test_a_label_that_is_not_there_is_named_with_those_that_are(experiment, run_main):
     write_marks(str(experiment), [Mark("unopened", "stop", START_NS)])
-    interpose("label", "-o", "test.1.er", "-n", "load", "-t", "start=0s")
+    run_main("label", "-o", "test.1.er", "-n", "load", "-t", "start=0s")
 
-    code, _, err = interpose("report", "--label", "lode", "test.1.er")
+    code, _, err = run_main("report", "--label", "lode", "test.1.er")
 
     assert (code, err) == (2, "interpose: --label lode: no such label; labels: load\n")
 
 
-def test_a_label_without_a_window_is_listed_as_such(experiment, interpose):
+def test_a_label_without_a_window_is_listed_as_such(experiment, run_main):
     write_marks(str(experiment), [Mark("unopened", "stop", START_NS)])
 
-    assert interpose("label", "-o", "test.1.er") == (0, "unopened  no window: no start before its stop\n", "")
+    assert run_main("label", "-o", "test.1.er") == (0, "unopened  no window: no start before its stop\n", "")
 
 
-def test_a_label_can_be_stopped_before_it_is_started_by_the_same_command(experiment, interpose):
-    assert interpose("label", "-o", "test.1.er", "-n", "a", "-t", "stop=9s", "-t", "start=1s") == (0, "", "")
+def test_a_label_can_be_stopped_before_it_is_started_by_the_same_command(experiment, run_main):
+    assert run_main("label", "-o", "test.1.er", "-n", "a", "-t", "stop=9s", "-t", "start=1s") == (0, "", "")
 
 
 def test_labels_come_back_as_they_were_written(tmp_path):
@@ -290,10 +278,10 @@ def test_labels_come_back_as_they_were_written(tmp_path):
     ],
     ids=["empty", "cut", "entity", "negative", "huge", "name", "action", "deep", "many"],
 )
-def test_labels_that_are_none_are_noted(experiment, interpose, text):
+def test_labels_that_are_none_are_noted(experiment, run_main, text):
     (experiment / LABELS).write_text(text)
 
-    code, out, err = interpose("label", "-o", "test.1.er")
+    code, out, err = run_main("label", "-o", "test.1.er")
 
     assert (code, out.count("\n") <= 1) == (3, True)
     assert re.fullmatch(r"interpose: test\.1\.er/labels\.xml: .*\n", err)

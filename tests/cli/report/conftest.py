@@ -2,8 +2,6 @@
 
 import pytest
 
-from interpose.cli.main import main
-
 
 @pytest.fixture(autouse=True)
 def work(place, monkeypatch):
@@ -11,17 +9,3 @@ def work(place, monkeypatch):
     (place / "work").mkdir()
     monkeypatch.chdir(place / "work")
     return place / "work"
-
-
-@pytest.fixture
-def interpose(capsys):
-    """Runs a command line; gives exit code, standard output and standard error."""
-
-    def run(*arguments):
-        try:
-            code = main(arguments)
-        except SystemExit as ended:
-            code = ended.code
-        return code, *capsys.readouterr()
-
-    return run

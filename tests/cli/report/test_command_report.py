@@ -25,10 +25,10 @@ def killed(build, **thread):
     return build
 
 
-def test_the_first_screen(interpose):
+def test_the_first_screen(run_main):
     ended(orders()).write()
 
-    code, out, err = interpose("report")
+    code, out, err = run_main("report")
 
     assert (code, err) == (0, "")
     assert out.splitlines() == [
@@ -58,24 +58,24 @@ def test_the_first_screen(interpose):
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
-def test_the_first_screen_fits_the_terminal(interpose, monkeypatch, columns):
+def test_the_first_screen_fits_the_terminal(run_main, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     name = f"{'long' * 20}.1.er"
     killed(orders(name, arguments=["x" * 300], cwd="/"), dropped=10**9, tid=2**32 - 1).write()
     killed(orders(f"{name}/_f1.er", first={"stacks": 9}), dropped=10**9).write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert all(len(line) <= max(columns, 80) for line in out.splitlines())
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
-def test_sentences_of_findings_are_whole_however_narrow_the_terminal_is(interpose, monkeypatch, columns):
+def test_sentences_of_findings_are_whole_however_narrow_the_terminal_is(run_main, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     ended(orders()).write()
-    found = json.loads(interpose("report", "--by", "finding", "--format", "json")[1])
+    found = json.loads(run_main("report", "--by", "finding", "--format", "json")[1])
 
-    code, out, err = interpose("report", "--by", "finding")
+    code, out, err = run_main("report", "--by", "finding")
 
     shown = "".join(out.split())
     assert (code, err, len(found)) == (0, "", 4)
@@ -90,22 +90,22 @@ def test_sentences_of_findings_are_whole_however_narrow_the_terminal_is(interpos
 @pytest.mark.parametrize(
     ("number", "words"), [(15, "ended by SIGTERM"), (2, "ended by SIGINT"), (11, "killed by SIGSEGV")]
 )
-def test_a_signal_that_asks_a_program_to_end_does_not_kill_it(interpose, number, words):
+def test_a_signal_that_asks_a_program_to_end_does_not_kill_it(run_main, number, words):
     build = killed(orders())
     build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 20 * SECOND}" signal="{number}"/>')
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert f"   {words}   " in out
 
 
-def test_a_killed_program_tells_what_it_was_in(interpose):
+def test_a_killed_program_tells_what_it_was_in(run_main):
     build = killed(orders())
     build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 20 * SECOND}" signal="9"/>')
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "killed by SIGKILL" in out
     assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s when killed\n" in out
@@ -119,27 +119,27 @@ def test_a_killed_program_tells_what_it_was_in(interpose):
         (["/srv/shop/orders.py", "today"], "python /srv/shop/orders.py today"),
     ],
 )
-def test_a_command_of_a_package_is_shown_as_it_was_typed(interpose, arguments, shown):
+def test_a_command_of_a_package_is_shown_as_it_was_typed(run_main, arguments, shown):
     build = ended(orders())
     build.log["arguments"] = arguments
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert out.startswith(f"test.1.er  {shown}   exit 0")
 
 
-def test_a_program_that_nobody_saw_end_has_estimated_times(interpose):
+def test_a_program_that_nobody_saw_end_has_estimated_times(run_main):
     killed(orders()).write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "ended, status unknown" in out
     assert "thread time 20.00 s (estimated)" in out
     assert " in progress  sqlite3.Cursor.execute at orders.py:88 for 5.00 s until last seen\n" in out
 
 
-def test_a_running_program_is_told_so(interpose):
+def test_a_running_program_is_told_so(run_main):
     now_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     build = Build(
         Path("test.1.er"),
@@ -152,81 +152,81 @@ def test_a_running_program_is_told_so(interpose):
     build.thread(start_ns=now_ns - SECOND, open_calls=[{"start_ns": now_ns, "call": 1, "intrinsic": 1}])
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "   running   started " in out
     assert out.splitlines()[0].endswith("   complete so far")
     assert " so far\n" in out
 
 
-def test_lost_events_and_a_stopped_recording_are_told(interpose):
+def test_lost_events_and_a_stopped_recording_are_told(run_main):
     build = ended(orders())
     build.thread(end_ns=START_NS + 1, dropped=1234)
     build.sample(time_ns=START_NS + 5, kind=4, status=28)
     build.write()
 
-    code, out, _ = interpose("report")
+    code, out, _ = run_main("report")
 
     assert code == 0
     assert "incomplete: recording stopped, No space left on device; 1,234 events lost" in out
 
 
-def test_the_number_of_lost_events_is_never_cut(interpose, monkeypatch):
+def test_the_number_of_lost_events_is_never_cut(run_main, monkeypatch):
     monkeypatch.setenv("COLUMNS", "72")
     build = ended(orders())
     build.thread(end_ns=START_NS + 1, dropped=1_234_567_890)
     build.sample(time_ns=START_NS + 5, kind=4, status=28)
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "; 1,234,567,890\n  events lost\n" in out
 
 
-def test_an_experiment_that_lost_events_is_not_complete(interpose):
+def test_an_experiment_that_lost_events_is_not_complete(run_main):
     build = ended(orders())
     build.thread(end_ns=START_NS + 1, dropped=710)
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "incomplete: 710 events lost" in out
 
 
-def test_where_calls_were_not_recorded_that_is_said_and_what_was_comes_next(interpose):
+def test_where_calls_were_not_recorded_that_is_said_and_what_was_comes_next(run_main):
     ended(Build(Path("test.1.er"), settings={"INTERPOSE": "lines,coverage"})).write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert "calls not recorded" in out and " 0 calls" not in out
     assert "unexplained wait" not in out
     assert " next: interpose lines \u00b7 interpose coverage report \u00b7 interpose list" in out
 
 
-def test_an_experiment_whose_log_breaks_off_has_no_age(interpose):
+def test_an_experiment_whose_log_breaks_off_has_no_age(run_main):
     log = ended(orders()).write() / "log.xml"
     log.write_bytes(log.read_bytes().partition(b"<process")[0])
 
-    code, out, _ = interpose("report")
-    _, listed, _ = interpose("list")
+    code, out, _ = run_main("report")
+    _, listed, _ = run_main("list")
 
     assert code == 3
     assert "at an unknown time" in out
     assert "ago" not in out + listed
 
 
-def test_what_could_not_even_be_counted_by_thread_is_told(interpose):
+def test_what_could_not_even_be_counted_by_thread_is_told(run_main):
     build = ended(orders())
     build.heads["threads"] = {"lost": 5, "unrecorded": 2}
     build.write()
 
-    code, out, _ = interpose("report")
+    code, out, _ = run_main("report")
 
     assert code == 0
     assert "incomplete: 2 forks not recorded; 5 events lost" in out
 
 
-def test_figures_near_the_cost_of_measuring_are_marked(interpose):
+def test_figures_near_the_cost_of_measuring_are_marked(run_main):
     build = Build(Path("test.1.er"))
     build.intrinsic("os.write", "file")
     build.block([event(0, 200, 100, call=1)])
@@ -234,15 +234,15 @@ def test_figures_near_the_cost_of_measuring_are_marked(interpose):
     build.ended(1000, 500)
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     assert " file          1   ~0.20 us  ~0.10 us  ~0.10 us   20 %\n" in out
 
 
-def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(interpose):
+def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(run_main):
     served().write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     *_, kinds, _ = out.split("\n\n")
     table = [line.split() for line in kinds.splitlines()[1:-1]]
@@ -254,11 +254,11 @@ def test_waiting_for_work_is_the_last_row_and_no_line_of_ones_own(interpose):
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_where_a_program_was_idle_the_first_screen_says_what_shares_are_of(interpose, monkeypatch, columns):
+def test_where_a_program_was_idle_the_first_screen_says_what_shares_are_of(run_main, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", str(columns))
     served().write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     lines = out.splitlines()
     told = " ".join(" ".join(lines).split())
@@ -271,12 +271,12 @@ def test_where_a_program_was_idle_the_first_screen_says_what_shares_are_of(inter
     assert columns < 80 or max(map(len, lines)) <= columns  # the table needs more than 40
 
 
-def test_the_table_of_findings_says_what_its_shares_are_of(interpose, monkeypatch):
+def test_the_table_of_findings_says_what_its_shares_are_of(run_main, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     served().write()
 
-    _, out, _ = interpose("report", "--by", "finding")
-    _, found, _ = interpose("report", "--by", "finding", "--format", "json")
+    _, out, _ = run_main("report", "--by", "finding")
+    _, found, _ = run_main("report", "--by", "finding", "--format", "json")
 
     head, *rows = out.splitlines()
     assert "of 5.00 s" in head
@@ -284,7 +284,7 @@ def test_the_table_of_findings_says_what_its_shares_are_of(interpose, monkeypatc
     assert [share in row for share, row in zip(shares, rows, strict=True)] == [True, True]
 
 
-def test_recorded_text_never_reaches_the_terminal_raw(interpose):
+def test_recorded_text_never_reaches_the_terminal_raw(run_main):
     nasty = "\x1b]0;owned\x07\n\u202e=1+1"
     build = Build(Path("test.1.er"), arguments=["app.py", "\u202e"])
     number = build.intrinsic("os.write\u202e", "file", "\u202e=1+1", "idle")
@@ -313,7 +313,7 @@ def test_recorded_text_never_reaches_the_terminal_raw(interpose):
             ["events"],
             ["list"],
         ):
-            _, out, err = interpose(*command, "--format", written)
+            _, out, err = run_main(*command, "--format", written)
             assert all(line.isprintable() for line in (out + err).replace("·", "").split("\n")), (
                 written,
                 command,
@@ -331,27 +331,27 @@ def test_a_reader_that_goes_away_is_no_error(monkeypatch):
         assert main(["report"]) == BROKEN_PIPE
 
 
-def test_results_are_not_written_over_what_they_are_made_from(interpose, tmp_path):
+def test_results_are_not_written_over_what_they_are_made_from(run_main, tmp_path):
     build = Build(tmp_path / "t.1.er")
     build.thread(tid=1, main=1)
     path = build.write()
     before = (path / "log.xml").read_bytes()
 
     for words in (["report", "-o"], ["display", "functions", "-outfile"]):
-        code, _, said = interpose(*words, str(path / "log.xml"), str(path))
+        code, _, said = run_main(*words, str(path / "log.xml"), str(path))
         assert (code, said.count("\n")) == (2, 1)
 
     assert (path / "log.xml").read_bytes() == before
 
 
-def test_the_page_is_opened_in_the_browser_and_only_its_owner_can_read_it(interpose, work, monkeypatch):
+def test_the_page_is_opened_in_the_browser_and_only_its_owner_can_read_it(run_main, work, monkeypatch):
     ended(orders()).write()
     shown = []
     monkeypatch.setattr(webbrowser, "open", lambda address: shown.append(address) or True)
     monkeypatch.setenv("TMPDIR", str(work))
     monkeypatch.setattr(tempfile, "tempdir", None)
 
-    code, out, err = interpose("report", "--open")
+    code, out, err = run_main("report", "--open")
 
     path = Path(err.removeprefix("interpose: ").rstrip())
     assert (code, out, shown) == (0, "", [path.as_uri()])
@@ -360,12 +360,12 @@ def test_the_page_is_opened_in_the_browser_and_only_its_owner_can_read_it(interp
     assert path.read_text().startswith("<!DOCTYPE html>")
 
 
-def test_a_page_that_no_browser_shows_is_kept_where_it_was_wanted(interpose, work, monkeypatch):
+def test_a_page_that_no_browser_shows_is_kept_where_it_was_wanted(run_main, work, monkeypatch):
     ended(orders()).write()
     monkeypatch.setattr(webbrowser, "open", lambda address: False)
 
-    kept = interpose("report", "--open", "-o", "page.html")
-    refused = interpose("report", "--open", "--format", "json")
+    kept = run_main("report", "--open", "-o", "page.html")
+    refused = run_main("report", "--open", "--format", "json")
 
     assert kept == (0, "", "interpose: page.html: cannot start a browser; open this file yourself\n")
     assert (work / "page.html").exists()

@@ -16,19 +16,19 @@ pytestmark = pytest.mark.any_python
 
 @pytest.mark.parametrize("by", ["kind", "intrinsic", "site", "function", "detail", "thread", "process"])
 @pytest.mark.parametrize("written", ["text", "json", "csv", "markdown"])
-def test_every_grouping_in_every_format(interpose, by, written):
+def test_every_grouping_in_every_format(run_main, by, written):
     ended(orders()).write()
 
-    code, out, err = interpose("report", "--by", by, "--format", written)
+    code, out, err = run_main("report", "--by", by, "--format", written)
 
     assert (code, err) == (0, "")
     assert "overhead" in out
 
 
-def test_json_rows_have_the_promised_keys_and_add_up(interpose):
+def test_json_rows_have_the_promised_keys_and_add_up(run_main):
     ended(orders()).write()
 
-    _, out, _ = interpose("report", "--by", "intrinsic", "--format", "json")
+    _, out, _ = run_main("report", "--by", "intrinsic", "--format", "json")
     rows = json.loads(out)
 
     assert list(rows[0]) == [
@@ -53,12 +53,12 @@ def test_json_rows_have_the_promised_keys_and_add_up(interpose):
     ]
 
 
-def test_json_without_a_grouping_is_one_object(interpose):
+def test_json_without_a_grouping_is_one_object(run_main):
     build = ended(orders())
     build.log_events.append(f'<event kind="warning" time_ns="{START_NS}" text="no such library"/>')
     build.write()
 
-    code, out, err = interpose("report", "--format", "json")
+    code, out, err = run_main("report", "--format", "json")
     found = json.loads(out)
 
     assert (code, err) == (0, "")
@@ -74,27 +74,27 @@ def test_json_without_a_grouping_is_one_object(interpose):
     assert found["warnings"] == ["no such library"]
 
 
-def test_json_says_where_an_experiment_is_incomplete(interpose):
+def test_json_says_where_an_experiment_is_incomplete(run_main):
     build = ended(orders())
     build.threads[0][0]["dropped"] = 7
     build.write()
 
-    found = json.loads(interpose("report", "--format", "json")[1])
+    found = json.loads(run_main("report", "--format", "json")[1])
 
     assert found["complete"] is False
     assert any("7 events lost" in line for line in found["warnings"])
 
 
 @pytest.mark.parametrize("by", ["function", "line"])
-def test_functions_that_were_sampled_are_rows_beside_calls(interpose, by):
+def test_functions_that_were_sampled_are_rows_beside_calls(run_main, by):
     build = ended(orders())
     stack = build.sampled_stack(("/home/u/shop/orders.py", 3, "main"), ("/home/u/shop/orders.py", 9, "work"))
     for place in range(1, 100):
         build.thread_sample(START_NS + place * SECOND // 5, cpu_ns=place * SECOND // 50, stack=stack)
     build.write()
 
-    rows = json.loads(interpose("report", "--by", by, "--format", "json")[1])
-    text = interpose("report", "--by", by)[1]
+    rows = json.loads(run_main("report", "--by", by, "--format", "json")[1])
+    text = run_main("report", "--by", by)[1]
 
     found = next(row for row in rows if row["kind"] == "code")
     assert (found["function"], found["file"], found["line"]) == ("work", "/home/u/shop/orders.py", 9)
@@ -107,19 +107,19 @@ def test_functions_that_were_sampled_are_rows_beside_calls(interpose, by):
     assert next(row for row in rows if row["kind"] == "db")["samples"] is None
 
 
-def test_rows_are_sorted_and_limited(interpose):
+def test_rows_are_sorted_and_limited(run_main):
     ended(orders()).write()
 
-    _, out, _ = interpose("report", "--by", "intrinsic", "--sort", "bytes", "--limit", "1", "--format", "csv")
+    _, out, _ = run_main("report", "--by", "intrinsic", "--sort", "bytes", "--limit", "1", "--format", "csv")
     _, *rows = csv.reader(io.StringIO(out))
 
     assert [row[:2] for row in rows] == [["file", "os.write"], ["code", ""], ["overhead", ""]]
 
 
-def test_rows_that_a_limit_hides_are_summed_in_the_last_one(interpose):
+def test_rows_that_a_limit_hides_are_summed_in_the_last_one(run_main):
     ended(orders()).write()
 
-    _, out, _ = interpose("report", "--by", "intrinsic", "--limit", "1")
+    _, out, _ = run_main("report", "--by", "intrinsic", "--limit", "1")
     *_, last = out.splitlines()
 
     assert last.split() == ["1", "more", "row", "100", "2.00", "s", "0.05", "s", "1.95", "s", "10", "%", "1,000"]
@@ -133,20 +133,20 @@ def test_rows_that_a_limit_hides_are_summed_in_the_last_one(interpose):
         ("2", {"net", "sync", "code", "overhead"}),
     ],
 )
-def test_waiting_for_work_is_last_however_one_sorts_and_the_first_to_go(interpose, sort, limit, kinds):
+def test_waiting_for_work_is_last_however_one_sorts_and_the_first_to_go(run_main, sort, limit, kinds):
     served().write()
 
     for by in ("intrinsic", "site", "function", "detail"):
-        _, out, _ = interpose("report", "--by", by, "--sort", sort, "--limit", limit, "--format", "json")
+        _, out, _ = run_main("report", "--by", by, "--sort", sort, "--limit", limit, "--format", "json")
         found = [row["kind"] for row in json.loads(out)]
         assert set(found) == kinds
         assert ("idle" not in found) or found[-1] == "idle"
 
 
-def test_the_kinds_of_one_intrinsic_are_told_apart(interpose):
+def test_the_kinds_of_one_intrinsic_are_told_apart(run_main):
     served().write()
 
-    _, out, _ = interpose("report", "--by", "site")
+    _, out, _ = run_main("report", "--by", "site")
 
     found = [line.split()[:2] for line in out.splitlines()]
     assert found[0] == ["kind", "intrinsic"]
@@ -155,14 +155,14 @@ def test_the_kinds_of_one_intrinsic_are_told_apart(interpose):
     assert any(line.startswith("code ") for line in out.splitlines())
 
 
-def test_a_call_in_progress_that_waits_for_work_has_its_kind(interpose):
+def test_a_call_in_progress_that_waits_for_work_has_its_kind(run_main):
     build = served()
     opened = [{"start_ns": START_NS + 19 * SECOND, "call": 4, "intrinsic": 2, "stack": 1}]
     build.thread(open_calls=opened, tid=813)
     build.write()
 
-    rows = json.loads(interpose("events", "--last", "1", "--format", "json")[1])
-    _, screen, _ = interpose("report")
+    rows = json.loads(run_main("events", "--last", "1", "--format", "json")[1])
+    _, screen, _ = run_main("report")
 
     assert [(row["intrinsic"], row["kind"], row["state"]) for row in rows] == [
         ("socket.socket.accept", "idle", "exit")
@@ -170,10 +170,10 @@ def test_a_call_in_progress_that_waits_for_work_has_its_kind(interpose):
     assert " in progress  socket.socket.accept at serve.py:7 for 1.00 s when it ended\n" in screen
 
 
-def test_json_of_threads_tells_the_calls_that_did_not_wait(interpose):
+def test_json_of_threads_tells_the_calls_that_did_not_wait(run_main):
     served().write()
 
-    _, out, _ = interpose("report", "--by", "thread", "--format", "json")
+    _, out, _ = run_main("report", "--by", "thread", "--format", "json")
 
     assert [(row["thread"], row["kind"], row["passed"]) for row in json.loads(out)] == [
         ("812 main", None, 1_234_567),
@@ -183,22 +183,22 @@ def test_json_of_threads_tells_the_calls_that_did_not_wait(interpose):
     ]
 
 
-def test_the_table_of_threads_names_uncontended_locks(interpose):
+def test_the_table_of_threads_names_uncontended_locks(run_main):
     served().write()
 
-    head, first, *_ = interpose("report", "--by", "thread")[1].splitlines()
+    head, first, *_ = run_main("report", "--by", "thread")[1].splitlines()
 
     assert (head.split()[-1], first.split()[-1]) == ("uncontended", "1,234,567")
 
 
-def test_calls_of_a_database_without_a_statement_say_so(interpose):
+def test_calls_of_a_database_without_a_statement_say_so(run_main):
     build = Build(Path("test.1.er"))
     commit, sleep = build.intrinsic("sqlite3.Connection.commit", "db"), build.intrinsic("time.sleep", "sleep")
     build.events([event(0, 9, call=1, intrinsic=commit), event(10, 5, call=2, intrinsic=sleep)])
     build.thread(end_ns=START_NS + SECOND, recorded=2, made=2)
     ended(build).write()
 
-    _, first, second, *_ = interpose("report", "--by", "statement")[1].splitlines()
+    _, first, second, *_ = run_main("report", "--by", "statement")[1].splitlines()
 
     assert [first.split()[:4], second.split()[:2]] == [["db", "no", "statement", "1"], ["sleep", "1"]]
 
@@ -217,36 +217,36 @@ def of_driver(build):
     return ended(build)
 
 
-def test_statements_are_what_a_database_was_asked_and_not_where_a_driver_sent_it(interpose):
+def test_statements_are_what_a_database_was_asked_and_not_where_a_driver_sent_it(run_main):
     of_driver(Build(Path("test.1.er"))).write()
 
-    rows = json.loads(interpose("report", "--by", "statement", "--format", "json")[1])
+    rows = json.loads(run_main("report", "--by", "statement", "--format", "json")[1])
 
     assert {(each["statement"], each["calls"]) for each in rows if each["kind"] == "db"} == {("SELECT ?", 1), ("", 2)}
 
 
 @pytest.mark.packages
-def test_the_view_of_statements_has_the_same(interpose):
+def test_the_view_of_statements_has_the_same(run_main):
     pytest.importorskip("duckdb")
     of_driver(Build(Path("test.1.er"))).write()
 
-    rows = json.loads(interpose("sql", "select intrinsic, detail from statements", "--format", "json")[1])
+    rows = json.loads(run_main("sql", "select intrinsic, detail from statements", "--format", "json")[1])
 
     assert rows == [{"intrinsic": "pymysql.Connection.query", "detail": "SELECT ?"}]
 
 
-def test_tables_fit_eighty_columns_and_tell_self_and_inclusive_times(interpose, monkeypatch):
+def test_tables_fit_eighty_columns_and_tell_self_and_inclusive_times(run_main, monkeypatch):
     served().write()
     monkeypatch.setattr("interpose.cli.output._NO_WIDTH", 80)
 
     for by in GROUPINGS:
-        _, out, _ = interpose("report", "--by", by)
+        _, out, _ = run_main("report", "--by", by)
         head, *rows = out.splitlines()
         assert " calls  self wall  self CPU     wait  inclusive" in head
         assert max(map(len, [head, *rows])) <= 80
 
 
-def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
+def test_the_inclusive_time_is_that_of_the_outer_call(run_main):
     build = Build(Path("test.1.er"))
     query, sleep = build.intrinsic("sqlite3.Cursor.execute", "db"), build.intrinsic("time.sleep", "sleep")
     build.block(
@@ -260,9 +260,9 @@ def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
     build.ended(100_000_000, 7_000_000)
     build.write()
 
-    text = interpose("report", "--by", "intrinsic", "--sort", "inclusive")[1].splitlines()
-    rows = json.loads(interpose("report", "--by", "intrinsic", "--format", "json")[1])
-    calls = json.loads(interpose("events", "--format", "json")[1])
+    text = run_main("report", "--by", "intrinsic", "--sort", "inclusive")[1].splitlines()
+    rows = json.loads(run_main("report", "--by", "intrinsic", "--format", "json")[1])
+    calls = json.loads(run_main("events", "--format", "json")[1])
 
     assert [" ".join(line.split()) for line in text[1:4]] == [
         "db sqlite3.Cursor.execute 2 60.00 ms 7.00 ms 53.00 ms 90.00 ms 60 %",
@@ -280,7 +280,7 @@ def test_the_inclusive_time_is_that_of_the_outer_call(interpose):
     ]
 
 
-def test_a_wait_in_progress_is_told_without_the_waits_inside_of_it(interpose):
+def test_a_wait_in_progress_is_told_without_the_waits_inside_of_it(run_main):
     build = Build("test.1.er", cwd="/home/u")
     wait = build.stack(build.site("/home/u/serve.py", 9, "work"))
     inside = build.stack(build.site("/usr/lib/python3.12/threading.py", 355, "wait", own=0), wait)
@@ -296,7 +296,7 @@ def test_a_wait_in_progress_is_told_without_the_waits_inside_of_it(interpose):
     build.ended(10 * SECOND, 0)
     build.write()
 
-    _, out, _ = interpose("report")
+    _, out, _ = run_main("report")
 
     told = [line.split()[2:5] for line in out.splitlines() if line.startswith(" in progress  ") and " at " in line]
     assert sorted(told) == [
