@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tracing import Traced, events_of
+from tracing import Run, Traced, events_of
 
 from interpose.instrumentation.system_library import every
 from interpose.library import Intrinsic
@@ -195,6 +195,11 @@ def unlike(expected: list[Expectation], recorded: list[Kept]) -> Iterator[str]:
             yield f"{each.times - len(fitting)} of {each.times} not recorded: {each.kept}"
     for kept in sorted(set(left)):
         yield f"{left.count(kept)} too many: {kept}"
+
+
+def assert_program_is_recorded(traced: Run, name: str, *arguments: str, **variables: str) -> None:
+    """The program of that name, run under the tracer, is recorded as it says."""
+    assert_recorded_as_said(traced(source_of(name), *arguments, **variables), name)
 
 
 def assert_recorded_as_said(done: Traced, name: str, intrinsics: set[str] | None = None) -> None:

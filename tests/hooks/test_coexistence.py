@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 from packaged import make_package
 
 pytestmark = pytest.mark.packages
@@ -119,9 +119,7 @@ def test_with_gevent_patched_before_and_after(when, recorded):
 
 def test_every_wait_of_gevent_is_recorded_where_all_are_wanted(traced):
     pytest.importorskip("gevent")
-    done = traced(source_of("greenlets"), INTERPOSE_SYNC="all")
-
-    assert_recorded_as_said(done, "greenlets")
+    assert_program_is_recorded(traced, "greenlets", INTERPOSE_SYNC="all")
 
 
 def test_what_is_called_in_a_greenlet_is_of_its_task(traced):

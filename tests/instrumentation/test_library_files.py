@@ -4,21 +4,17 @@ import inspect
 import os
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 
 from interpose.instrumentation.system_library import files
 
 
 def test_every_call_of_a_file_is_recorded_as_it_was(traced):
-    done = traced(source_of("files"))
-
-    assert_recorded_as_said(done, "files")
+    assert_program_is_recorded(traced, "files")
 
 
 def test_a_call_is_of_the_kind_of_what_lies_behind_its_descriptor(traced):
-    done = traced(source_of("descriptors"))
-
-    assert_recorded_as_said(done, "descriptors")
+    assert_program_is_recorded(traced, "descriptors")
 
 
 def test_what_may_be_given_by_name_is_known_by_it():
@@ -42,25 +38,17 @@ def name_of(intrinsic, function):
 
 
 def test_calls_of_buffers_are_recorded_where_they_are_wanted(traced):
-    done = traced(source_of("buffered"), INTERPOSE_FILES="buffered")
-
-    assert_recorded_as_said(done, "buffered")
+    assert_program_is_recorded(traced, "buffered", INTERPOSE_FILES="buffered")
 
 
 def test_every_file_of_a_line_editor_is_recorded_as_it_was(traced):
     pytest.importorskip("readline")
-    done = traced(source_of("history"))
-
-    assert_recorded_as_said(done, "history")
+    assert_program_is_recorded(traced, "history")
 
 
 def test_a_pipe_with_a_name_is_a_pipe(traced):
-    done = traced(source_of("named_pipe"))
-
-    assert_recorded_as_said(done, "named_pipe")
+    assert_program_is_recorded(traced, "named_pipe")
 
 
 def test_a_number_that_was_freed_unseen_means_what_it_was_given_to(traced):
-    done = traced(source_of("reused_numbers"))
-
-    assert_recorded_as_said(done, "reused_numbers")
+    assert_program_is_recorded(traced, "reused_numbers")

@@ -1,7 +1,7 @@
 """The system library's drivers of MySQL and MariaDB: what is recorded of each call, and that nothing is missing."""
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 from servers import need_server
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
@@ -14,16 +14,12 @@ def server():
 
 def test_every_call_of_mysqlclient_is_recorded_as_it_was(traced):
     pytest.importorskip("MySQLdb")
-    done = traced(source_of("mysql"), INTERPOSE_ROWS="each")
-
-    assert_recorded_as_said(done, "mysql")
+    assert_program_is_recorded(traced, "mysql", INTERPOSE_ROWS="each")
 
 
 def test_every_call_of_pymysql_is_recorded_as_it_was(traced):
     pytest.importorskip("pymysql")
-    done = traced(source_of("pymysql"), INTERPOSE_ROWS="each")
-
-    assert_recorded_as_said(done, "pymysql")
+    assert_program_is_recorded(traced, "pymysql", INTERPOSE_ROWS="each")
 
 
 COUNTED = """

@@ -4,13 +4,11 @@ import shutil
 import subprocess
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 
 
 def test_every_call_of_the_network_is_recorded_as_it_was(traced):
-    done = traced(source_of("network"))
-
-    assert_recorded_as_said(done, "network")
+    assert_program_is_recorded(traced, "network")
 
 
 @pytest.fixture
@@ -28,24 +26,16 @@ def certificate(tmp_path):
 
 
 def test_every_call_of_an_encrypted_connection_is_recorded_as_it_was(certificate, traced):
-    done = traced(source_of("encryption"))
-
-    assert_recorded_as_said(done, "encryption")
+    assert_program_is_recorded(traced, "encryption")
 
 
 def test_only_a_servers_wait_for_the_next_request_is_idle(traced):
-    done = traced(source_of("requests"))
-
-    assert_recorded_as_said(done, "requests")
+    assert_program_is_recorded(traced, "requests")
 
 
 def test_a_wait_is_of_the_kind_of_what_was_registered_with_it(traced):
-    done = traced(source_of("several_waits"))
-
-    assert_recorded_as_said(done, "several_waits")
+    assert_program_is_recorded(traced, "several_waits")
 
 
 def test_what_is_moved_is_counted_whatever_it_lies_in(traced):
-    done = traced(source_of("arrays"))
-
-    assert_recorded_as_said(done, "arrays")
+    assert_program_is_recorded(traced, "arrays")

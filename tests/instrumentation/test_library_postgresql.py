@@ -10,7 +10,7 @@ import tempfile
 import time
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 from servers import need_server
 
 from interpose.analysis.analysis import Analysis
@@ -28,17 +28,13 @@ def server():
 
 def test_every_call_of_psycopg2_is_recorded_as_it_was(traced):
     pytest.importorskip("psycopg2")
-    done = traced(source_of("postgresql"), INTERPOSE_ROWS="each")
-
-    assert_recorded_as_said(done, "postgresql")
+    assert_program_is_recorded(traced, "postgresql", INTERPOSE_ROWS="each")
 
 
 @pytest.mark.parametrize("implementation", ["binary", "python"])
 def test_every_call_of_psycopg_is_recorded_as_it_was(traced, implementation):
     pytest.importorskip("psycopg")
-    done = traced(source_of("psycopg"), INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
-
-    assert_recorded_as_said(done, "psycopg")
+    assert_program_is_recorded(traced, "psycopg", INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
 
 
 # What the server itself logs of a session, sent to the client: one message for each statement that it ran.
@@ -190,16 +186,12 @@ def test_what_others_are_told_of_a_connection_is_as_before(traced):
 @pytest.mark.parametrize("implementation", ["binary", "python"])
 def test_every_awaited_call_of_psycopg_is_recorded_as_it_was(traced, implementation):
     pytest.importorskip("psycopg")
-    done = traced(source_of("psycopg_async"), INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
-
-    assert_recorded_as_said(done, "psycopg_async")
+    assert_program_is_recorded(traced, "psycopg_async", INTERPOSE_ROWS="each", PSYCOPG_IMPL=implementation)
 
 
 def test_every_call_of_asyncpg_is_recorded_as_it_was(traced):
     pytest.importorskip("asyncpg")
-    done = traced(source_of("asyncpg"), INTERPOSE_ROWS="each")
-
-    assert_recorded_as_said(done, "asyncpg")
+    assert_program_is_recorded(traced, "asyncpg", INTERPOSE_ROWS="each")
 
 
 @pytest.mark.parametrize("rows", ["each", "auto", "cursor"])

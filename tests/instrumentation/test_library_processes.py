@@ -1,12 +1,10 @@
 """The system library's processes: what is recorded of each call, in the parent and in the child."""
 
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded, source_of
 
 
 def test_every_call_of_a_process_is_recorded_as_it_was(traced):
-    done = traced(source_of("processes"))
-
-    assert_recorded_as_said(done, "processes")
+    assert_program_is_recorded(traced, "processes")
 
 
 def test_a_child_that_became_another_program_was_last_seen_doing_so(traced):

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 from servers import need_server
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
@@ -19,9 +19,7 @@ def server():
 
 
 def test_every_call_of_redis_py_is_recorded_as_it_was(traced):
-    done = traced(source_of("redis"))
-
-    assert_recorded_as_said(done, "redis")
+    assert_program_is_recorded(traced, "redis")
 
 
 # Commands that hardly anybody else calls meanwhile: the server counts all of its clients'.
@@ -57,9 +55,7 @@ def test_commands_are_counted_as_the_server_counts_them(traced):
 
 
 def test_every_awaited_call_of_redis_py_is_recorded_as_it_was(traced):
-    done = traced(source_of("redis_async"))
-
-    assert_recorded_as_said(done, "redis_async")
+    assert_program_is_recorded(traced, "redis_async")
 
 
 @pytest.fixture
@@ -94,6 +90,4 @@ def retried(act):
 
 
 def test_every_call_to_a_cluster_is_recorded_as_it_was(traced, cluster):
-    done = traced(source_of("redis_cluster"), str(cluster))
-
-    assert_recorded_as_said(done, "redis_cluster")
+    assert_program_is_recorded(traced, "redis_cluster", str(cluster))

@@ -1,7 +1,7 @@
 """The system library's screens: what is recorded of each call."""
 
 import pytest
-from exercises import assert_recorded_as_said, source_of
+from exercises import assert_program_is_recorded
 
 
 def test_every_call_of_a_screen_is_recorded_as_it_was(traced):
@@ -10,6 +10,4 @@ def test_every_call_of_a_screen_is_recorded_as_it_was(traced):
         curses.setupterm("xterm", 1)
     except curses.error as error:
         pytest.skip(f"this terminal is not described here: {error}")
-    done = traced(source_of("screens"))
-
-    assert_recorded_as_said(done, "screens")
+    assert_program_is_recorded(traced, "screens")

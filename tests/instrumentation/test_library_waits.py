@@ -1,7 +1,7 @@
 """The system library's waits: all of them where that is wanted, else those that were long, the others counted."""
 
 import pytest
-from exercises import BY_NAME, assert_recorded_as_said, source_of
+from exercises import BY_NAME, assert_program_is_recorded, assert_recorded_as_said, source_of
 
 pytestmark = pytest.mark.alone
 
@@ -35,9 +35,7 @@ def test_a_held_lock_is_one_event_and_a_free_one_is_counted(traced):
 
 
 def test_every_wait_of_asyncio_is_recorded_where_all_are_wanted(traced):
-    done = traced(source_of("awaited_waits"), INTERPOSE_SYNC="all")
-
-    assert_recorded_as_said(done, "awaited_waits")
+    assert_program_is_recorded(traced, "awaited_waits", INTERPOSE_SYNC="all")
 
 
 def test_a_task_that_did_not_have_to_wait_is_counted(traced):
