@@ -29,7 +29,8 @@ def probes(done, prefix="/probe"):
 
 def named(done, prefix="/probe"):
     """The same in short: path, module, section, statement, of those that a collector identified."""
-    return [(path, site.file, site.function, site.line) for path, site in probes(done, prefix) if site.collector]
+    identified = [(path, site) for path, site in probes(done, prefix) if site and site.collector]
+    return [(path, site.file, site.function, site.line) for path, site in identified]
 
 
 def failures(done):

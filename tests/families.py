@@ -5,21 +5,14 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from tracing import environment
+from tracing import run_in
 
 from interpose.experiments.model.experiment import Experiment
 
 
 def run(directory: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
     directory.mkdir(exist_ok=True)
-    return subprocess.run(
-        words,
-        cwd=directory,
-        env=environment(XDG_STATE_HOME=str(directory), **variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return run_in(directory, words, XDG_STATE_HOME=str(directory), **variables)
 
 
 def lineages(experiment: Path) -> Counter[str]:

@@ -10,3 +10,10 @@ def long_events(done, name="", process=None):
 def main_thread(process):
     (thread,) = [thread for thread in process.threads if thread.record.main]
     return thread
+
+
+def line_of(done, mark):
+    """The number of the line of the program that has this mark."""
+    lines = (done.directory / "program.py").read_text().splitlines()
+    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
+    return number

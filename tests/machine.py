@@ -1,13 +1,17 @@
 """What the machine that runs the tests can do: tried out, as emulators and confined systems lack some of it."""
 
+import contextlib
 import ctypes
 import os
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pytest
 
 LIMIT_BYTES = 1 << 29
 
@@ -60,3 +64,16 @@ def spawns_in_shared_memory() -> bool:
     except FileNotFoundError:
         return True
     return False
+
+
+@contextlib.contextmanager
+def small_disk(directory: Path, size: str) -> Iterator[Path]:
+    """A file system of that size, in a new directory; skips the test where we may not mount one."""
+    directory.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", directory]
+    if subprocess.run(words, capture_output=True).returncode:
+        pytest.skip("no right to mount a small file system")
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", directory], check=True)

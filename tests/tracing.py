@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -85,6 +85,33 @@ def environment(**variables: str) -> dict[str, str]:
     return {**plain, **variables}
 
 
+def run_in(
+    directory: Path, words: Sequence[str | Path], *, input: str | None = None, timeout_s: float = 120, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """A program that ran in `directory` with the settings in `variables`, and what it wrote."""
+    return subprocess.run(
+        words,
+        cwd=directory,
+        env=environment(**variables),
+        input=input,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
+
+
+def start_in(directory: Path, words: Sequence[str | Path], **variables: str) -> subprocess.Popen[str]:
+    """A program that runs in `directory` with the settings in `variables`, to talk with."""
+    return subprocess.Popen(
+        words,
+        cwd=directory,
+        env=environment(**variables),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
 @cache
 def has_own_library() -> bool:
     """Did the interpreter come with a C library of its own, which is not that of the machine's programs?"""
@@ -111,15 +138,8 @@ def traced(tmp_path: Path) -> Run:
 
     def run(source: str, *arguments: str, timeout_s: float = 120, **variables: str) -> Traced:
         program = write_program(tmp_path, source)
-        done = subprocess.run(
-            [sys.executable, str(program), *arguments],
-            cwd=tmp_path,
-            env=environment(**{"INTERPOSE": "1", **variables}),
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-        )
-        return Traced(tmp_path, done)
+        words = [sys.executable, program, *arguments]
+        return Traced(tmp_path, run_in(tmp_path, words, timeout_s=timeout_s, **{"INTERPOSE": "1", **variables}))
 
     return run
 
@@ -146,14 +166,6 @@ def recorded(tmp_path: Path) -> Run:
 
     def run(source: str, *arguments: str) -> Traced:
         program = write_program(tmp_path, RECORDING + textwrap.dedent(source))
-        done = subprocess.run(
-            [sys.executable, str(program), *arguments],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        return Traced(tmp_path, done)
+        return Traced(tmp_path, run_in(tmp_path, [sys.executable, program, *arguments]))
 
     return run

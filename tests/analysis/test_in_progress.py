@@ -1,13 +1,12 @@
 """The time of calls in progress counts for them, not for code, however the program ended, and while it runs."""
 
 import re
-import subprocess
 import sys
 import time
 
 import pytest
 from shops import MS
-from tracing import environment, write_program
+from tracing import start_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.survey import Survey
@@ -36,13 +35,11 @@ sys.stdin.readline()
 
 def waiting(tmp_path, what):
     """The program, and how long its main thread slept; its threads waited as long."""
-    program = subprocess.Popen(
+    program = start_in(
+        tmp_path,
         [sys.executable, str(write_program(tmp_path, WAITING)), what],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        INTERPOSE="1",
+        XDG_STATE_HOME=str(tmp_path / "state"),
     )
     return program, int(program.stdout.readline())
 

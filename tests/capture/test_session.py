@@ -6,8 +6,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from machine import has_user
-from tracing import Traced, environment, events_of, write_program
+from machine import has_user, small_disk
+from tracing import Traced, environment, events_of, run_in, write_program
 
 from interpose.config import state, trust
 from interpose.config.program import is_exempt, program_name, split_command
@@ -19,14 +19,7 @@ WRITING = "import os; os.write(1, b'written')"
 
 def run(tmp_path, *words, **variables):
     """Run a command in `tmp_path` with a state directory of its own."""
-    return subprocess.run(
-        words,
-        cwd=tmp_path,
-        env=environment(**{"XDG_STATE_HOME": str(tmp_path / "state"), **variables}),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_in(tmp_path, words, **{"XDG_STATE_HOME": str(tmp_path / "state"), **variables})
 
 
 def reasons(tmp_path, monkeypatch):
@@ -301,16 +294,9 @@ def test_other_interpreters_of_the_process_begin_no_recording_of_their_own(tmp_p
 
 
 def test_a_disk_that_is_full_from_the_beginning_is_told_and_nothing_is_left(tmp_path, monkeypatch):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", disk], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("no right to mount a small file system")
-    try:
+    with small_disk(tmp_path / "disk", "60k") as disk:
         done = run(tmp_path, sys.executable, "-c", WRITING, INTERPOSE="1", INTERPOSE_DIR=str(disk))
         left = os.listdir(disk)
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "written", "")
     assert left == []

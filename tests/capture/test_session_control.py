@@ -9,7 +9,7 @@ import time
 from collections import Counter
 
 import pytest
-from tracing import environment, events_of, until
+from tracing import environment, events_of, run_in, start_in, until
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -192,13 +192,7 @@ for function in (interpose.sample, interpose.user_event):
 
 @pytest.mark.parametrize("recorded", ["0", "1"])
 def test_without_a_session_nothing_is_done_and_what_is_no_text_is_refused_in_either_case(tmp_path, recorded):
-    done = subprocess.run(
-        [sys.executable, "-c", NOTHING],
-        cwd=tmp_path,
-        env=environment(INTERPOSE=recorded),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(tmp_path, [sys.executable, "-c", NOTHING], INTERPOSE=recorded)
 
     had, *refused = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
@@ -222,13 +216,7 @@ last.kept = last
 
 @pytest.mark.parametrize("recorded", ["0", "1"])
 def test_at_the_interpreters_end_nothing_is_done(tmp_path, recorded):
-    done = subprocess.run(
-        [sys.executable, "-c", AT_THE_END],
-        cwd=tmp_path,
-        env=environment(INTERPOSE=recorded),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(tmp_path, [sys.executable, "-c", AT_THE_END], INTERPOSE=recorded)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
 
@@ -301,14 +289,7 @@ class Busy:
     """A traced program that calls at full speed, in eight threads, until it is told to end."""
 
     def __init__(self, directory):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", BUSY],
-            cwd=directory,
-            env=environment(INTERPOSE="1"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self.process = start_in(directory, [sys.executable, "-c", BUSY], INTERPOSE="1")
         self.process.stdout.readline()
         self.path = str(directory / "test.1.er")
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from machine import small_disk
 
 from interpose.config.schema import SETTINGS
 from interpose.experiments.metadata import names
@@ -186,16 +187,10 @@ def test_the_program_runs_if_there_is_no_place_for_an_experiment(interpose, tmp_
 
 @pytest.mark.parametrize("free_bytes", [0, 8192, 32768], ids=str)
 def test_the_program_runs_on_a_full_disk(interpose, tmp_path, free_bytes):
-    place = tmp_path / "full"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True).returncode:
-        pytest.skip("no file system of that size")
-    try:
+    with small_disk(tmp_path / "full", "64k") as place:
         (place / "filled").write_bytes(bytes(65536 - free_bytes))
         program = (sys.executable, "-c", "print('started')")
         done = interpose("run", *program, cwd=place, variables={"XDG_STATE_HOME": f"{place}/state"})
-    finally:
-        subprocess.run(["umount", place], check=True)
 
     assert (done.returncode, done.stdout) == (0, "started\n")
     assert "recorded" in done.stderr

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,7 +13,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.screen.sections import SECTIONS, profiled
-from tests.tracing import environment
+from tests.tracing import run_in
 
 pytestmark = pytest.mark.any_python
 
@@ -36,14 +35,7 @@ def ran(directory, program, *words, **variables):
     """What the program in a directory of its own printed, and its experiment."""
     for path in (directory, *directory.rglob("*")):
         os.chmod(path, 0o700 if path.is_dir() else 0o600)
-    done = subprocess.run(
-        [sys.executable, program, *words],
-        cwd=directory,
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_in(directory, [sys.executable, program, *words], **variables)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout, directory / "test.1.er"
 
@@ -126,11 +118,6 @@ def test_program_paragraph_and_statement_of_a_small_language_are_told(example):
 def test_the_report_shows_the_statement_as_the_program_s_own_line(example):
     _, path = example("fourgl", "ORDERS.4gl", INTERPOSE="1")
 
-    shown = subprocess.run(
-        [sys.executable, "-m", "interpose", "report", str(path)],
-        env={**environment(), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-    )
+    shown = run_in(path.parent, [sys.executable, "-m", "interpose", "report", path], COLUMNS="120")
 
     assert "4 x time.sleep  INVOICE:4 PRINT" in shown.stdout

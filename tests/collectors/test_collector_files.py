@@ -14,7 +14,7 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from interpose.instrumentation.collectors import Collector, collector, matches
 from interpose.reports.screen.sections import SECTIONS, profiled
-from tests.tracing import environment
+from tests.tracing import environment, run_in
 
 pytestmark = pytest.mark.any_python
 
@@ -141,18 +141,9 @@ def test_reports_say_what_went_wrong(collected):
         """,
     )
 
-    shown = subprocess.run(
-        [sys.executable, "-m", "interpose", "report", done.path],
-        env={**environment(), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-    )
-    table = subprocess.run(
-        [sys.executable, "-m", "interpose", "profile", "--section", "session", "--format", "json", done.path],
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    interpose = [sys.executable, "-m", "interpose"]
+    shown = run_in(done.directory, [*interpose, "report", done.path], COLUMNS="200")
+    table = run_in(done.directory, [*interpose, "profile", "--section", "session", "--format", "json", done.path])
 
     assert "collector:group:program: collector: switched off: it raised an error ten times" in shown.stdout
     assert "data collector" in {row["figure"] for row in json.loads(table.stdout)}
@@ -197,12 +188,7 @@ def test_what_was_identified_is_in_a_merged_experiment_too(collected, tmp_path):
     )
     merged = str(tmp_path / "merged.er")
 
-    made = subprocess.run(
-        [sys.executable, "-m", "interpose", "consolidate", done.path, "-o", merged],
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    made = run_in(tmp_path, [sys.executable, "-m", "interpose", "consolidate", done.path, "-o", merged])
 
     table = SECTIONS["identified"](profiled(Analysis(Experiment(merged)))).table
     found = [table.values(row) for row in table.rows]

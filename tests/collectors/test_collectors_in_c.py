@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from collecting import failures, named
 
 import interpose
 from interpose.analysis.analysis import Analysis
@@ -47,20 +48,6 @@ def compiled(traced, tmp_path):
         return traced(PROGRAM + program, **variables)
 
     return run
-
-
-def named(done, prefix="/probe"):
-    founder = done.experiment.founder
-    found = []
-    for event in done.events("os.stat"):
-        site = next(iter(founder.frames(event.stack)), None)
-        if founder.string(event.detail).startswith(prefix) and site and site.collector:
-            found.append((founder.string(event.detail), site.file, site.function, site.line))
-    return found
-
-
-def failures(done):
-    return [each.why for each in done.experiment.founder.failures]
 
 
 NAMES = """

@@ -2,11 +2,10 @@
 
 import os
 import pwd
-import subprocess
 import sys
 
 import pytest
-from tracing import environment, events_of
+from tracing import events_of, run_in
 
 from interpose.config import policy, state
 from interpose.config.policy import Forbidden, check, matches, parse
@@ -37,13 +36,7 @@ def begun(tmp_path, monkeypatch):
     def run(text, **variables):
         (tmp_path / "interpose.conf").write_text(text)
         (tmp_path / "wages.py").write_text(BEGIN)
-        done = subprocess.run(
-            [sys.executable, "wages.py", str(tmp_path / "interpose.conf")],
-            cwd=tmp_path,
-            env=environment(**variables),
-            capture_output=True,
-            text=True,
-        )
+        done = run_in(tmp_path, [sys.executable, "wages.py", str(tmp_path / "interpose.conf")], **variables)
         assert (done.returncode, done.stderr) == (0, "")
         made = tmp_path / "test.1.er"
         noted = [note.reason for note in state.not_recorded()]

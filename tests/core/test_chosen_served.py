@@ -1,12 +1,11 @@
 """Sampling by transaction under servers and workers: what becomes of requests and tasks that overlap, and what is
 estimated from those that were kept."""
 
-import subprocess
 import sys
 
 import pytest
 from chosen import Chosen
-from tracing import environment, write_program
+from tracing import run_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -177,14 +176,7 @@ ASKED = sum(len(asked_for(number)) for number in range(REQUESTS))
 
 
 def untraced(tmp_path, source):
-    done = subprocess.run(
-        [sys.executable, str(write_program(tmp_path, source))],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_in(tmp_path, [sys.executable, str(write_program(tmp_path, source))])
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

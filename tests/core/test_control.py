@@ -1,11 +1,10 @@
 """The control page: a running program is told from outside to stop recording, and to go on."""
 
 import os
-import subprocess
 import sys
 
 import pytest
-from tracing import environment, events_of
+from tracing import events_of, start_in
 
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata.control import Control
@@ -37,14 +36,7 @@ os.write(null, b"55555")
 @pytest.fixture
 def steps(tmp_path):
     """A traced program that goes on with each line it is given, and has begun."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", STEPS],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    process = start_in(tmp_path, [sys.executable, "-c", STEPS], INTERPOSE="1")
 
     def go_on(last=False):
         process.stdin.write("\n")

@@ -13,8 +13,8 @@ import time
 from collections import Counter
 
 import pytest
-from machine import limits_memory
-from tracing import Traced, environment, events_of, write_program
+from machine import limits_memory, small_disk
+from tracing import Traced, environment, events_of, run_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -104,13 +104,11 @@ print(os.read(reader, 9), os.read(reader, 9))
 
 def run(program, words=(), **variables):
     """The program's outcome: exit code, standard output and error, without what differs between any two runs."""
-    done = subprocess.run(
+    done = run_in(
+        program.parent,
         [sys.executable, *words, str(program)],
-        cwd=program.parent,
-        env=environment(XDG_STATE_HOME=str(program.parent / "state"), **variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
+        XDG_STATE_HOME=str(program.parent / "state"),
+        **variables,
     )
     return done, (done.returncode, done.stdout, re.sub(r"0x[0-9a-f]{8,}", "?", done.stderr))
 
@@ -298,14 +296,7 @@ def test_a_signal_that_interrupts_the_recorder_keeps_nothing_from_being_recorded
     program = write_program(tmp_path, BUSY)
     words = ["strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}", sys.executable, str(program)]
 
-    done = subprocess.run(
-        words,
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = run_in(tmp_path, words, INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
 
     founder = Traced(tmp_path, done).experiment.founder
     assert (done.returncode, done.stderr) == (0, "")
@@ -535,15 +526,9 @@ print(subprocess.call(["true"]))
 @pytest.mark.skipif(os.getuid() != 0, reason="only root mounts a small file system")
 @pytest.mark.parametrize("size", ["64k", "256k", "1M"])
 def test_a_full_disk_changes_nothing_for_the_program(tmp_path, size):
-    disk = tmp_path / "disk"
-    disk.mkdir()
     program = write_program(tmp_path, FILLS)
     _, plain = run(program)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode:
-        pytest.skip("no right to mount a small file system")
-    try:
+    with small_disk(tmp_path / "disk", size) as disk:
         _, outcome = run(program, INTERPOSE="1", INTERPOSE_RESERVE="off", INTERPOSE_DIR=str(disk))
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
     assert outcome == plain

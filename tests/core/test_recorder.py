@@ -10,7 +10,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tracing import Traced, environment, events_of, write_program
+from machine import small_disk
+from tracing import Traced, environment, events_of, run_in, write_program
 
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.experiments.model.experiment import Experiment
@@ -128,14 +129,7 @@ def test_a_child_in_a_namespace_of_process_numbers_is_no_one_else(tmp_path):
         print(os.waitstatus_to_exitcode(os.wait()[1]))
         """,
     )
-    done = subprocess.run(
-        ["unshare", "-fp", "--mount-proc", sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_in(tmp_path, ["unshare", "-fp", "--mount-proc", sys.executable, str(program)], INTERPOSE="1")
     if done.returncode == 77 or "unshare" in done.stderr:
         pytest.skip("no right to make a namespace")
     founder, child = Traced(tmp_path, done).experiment.processes
@@ -419,23 +413,10 @@ def test_a_limit_on_file_size_stops_the_recording_not_the_program(traced):
 
 
 def test_a_full_disk_stops_the_recording_not_the_program(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", disk], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("no right to mount a small file system")
-    try:
+    with small_disk(tmp_path / "disk", "2M") as disk:
         program = write_program(tmp_path, FILLING)
-        run = subprocess.run(
-            [sys.executable, str(program)],
-            cwd=disk,
-            env=environment(INTERPOSE="1", INTERPOSE_RESERVE="off"),
-            capture_output=True,
-            text=True,
-        )
+        run = run_in(disk, [sys.executable, str(program)], INTERPOSE="1", INTERPOSE_RESERVE="off")
         assert_only_data_were_lost(Traced(disk, run))
-    finally:
-        subprocess.run(["umount", disk], check=True)
 
 
 def test_a_child_that_cannot_be_recorded_is_counted_and_leaves_nothing(traced):
@@ -592,13 +573,7 @@ def test_counts_equal_straces(calls, tmp_path):
     def traced(value):
         """How many times write(2) was called, by strace's own table."""
         words = ["strace", "--seccomp-bpf", "-f", "-c", "-U", "calls,name", "-e", "trace=write", "-o", "calls"]
-        done = subprocess.run(
-            [*words, sys.executable, str(program)],
-            cwd=tmp_path,
-            env=environment(INTERPOSE=value),
-            capture_output=True,
-            text=True,
-        )
+        done = run_in(tmp_path, [*words, sys.executable, str(program)], INTERPOSE=value)
         if done.returncode:
             pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
         (line,) = [line for line in (tmp_path / "calls").read_text().splitlines() if line.endswith(" write")]

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from tracing import environment, until, write_program
+from tracing import environment, run_in, until, write_program
 
 from interpose.analysis.recording.ending import recording_stopped
 from interpose.config import values
@@ -57,13 +57,12 @@ def disk(tmp_path):
 
 
 def run(tmp_path, disk, source, *words, **variables):
-    done = subprocess.run(
+    done = run_in(
+        disk,
         [sys.executable, str(write_program(tmp_path, source)), *words],
-        cwd=disk,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"), **variables),
-        capture_output=True,
-        text=True,
-        timeout=120,
+        INTERPOSE="1",
+        XDG_STATE_HOME=str(tmp_path / "state"),
+        **variables,
     )
     return done, Experiment(str(disk / "test.1.er"))
 

@@ -1,14 +1,13 @@
 """Recorded times are those of the monotonic clock, whatever they are counted by."""
 
 import json
-import subprocess
 import sys
 import threading
 import time
 
 import pytest
 from clock_kinds import KINDS, available
-from tracing import Traced, environment, write_program
+from tracing import Traced, run_in, write_program
 
 from interpose.timing import clocks
 
@@ -150,14 +149,7 @@ def in_another_source(program, directory, **variables):
     other = directory / "clocksource"
     other.write_text("hpet\n")
     command = f'mount --bind "{other}" {SOURCE} && exec "$0" "$@"'
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", command, sys.executable, *program],
-        cwd=directory,
-        env=environment(**variables),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_in(directory, ["unshare", "-rm", "sh", "-c", command, sys.executable, *program], **variables)
     if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("no right to make a namespace")
     return done

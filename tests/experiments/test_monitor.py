@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tracing import environment, until, write_program
+from tracing import environment, run_in, until, write_program
 
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.analysis.consolidation.records import Records
@@ -249,13 +249,10 @@ def test_a_process_that_becomes_another_program_is_compressed_whole(started, tmp
 
 def run(tmp_path, source, *options):
     program = write_program(tmp_path, WORK + source)
-    return subprocess.run(
+    return run_in(
+        tmp_path,
         [sys.executable, "-m", "interpose", "run", *options, "--", sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment(XDG_STATE_HOME=str(tmp_path / "state")),
-        capture_output=True,
-        text=True,
-        timeout=120,
+        XDG_STATE_HOME=str(tmp_path / "state"),
     )
 
 
@@ -329,13 +326,11 @@ def test_a_killed_program_is_compressed_whole(tmp_path):
 def test_without_zstandard_run_records_says_so_and_leaves_it_as_it_is(tmp_path):
     (tmp_path / "zstandard.py").write_text("raise ImportError('not here')\n")
     program = write_program(tmp_path, WORK + "work(10)")
-    done = subprocess.run(
+    done = run_in(
+        tmp_path,
         [sys.executable, "-m", "interpose", "run", "--", sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment(XDG_STATE_HOME=str(tmp_path / "state"), PYTHONPATH=str(tmp_path)),
-        capture_output=True,
-        text=True,
-        timeout=60,
+        XDG_STATE_HOME=str(tmp_path / "state"),
+        PYTHONPATH=str(tmp_path),
     )
 
     told = "interpose: nothing is compressed or sampled: not here (see: interpose doctor)\n"

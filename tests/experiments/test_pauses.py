@@ -1,10 +1,9 @@
 """Pauses: what the log tells of them, how long they were, and what becomes of the time."""
 
-import subprocess
 import sys
 
 import pytest
-from tracing import environment
+from tracing import start_in
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -106,14 +105,7 @@ def test_where_nothing_was_paused_there_is_no_row(tmp_path):
 
 def test_a_program_that_begins_paused_is_recorded_from_when_it_is_told(tmp_path, interpose_here):
     source = "import sys, time; time.sleep(0.001); print(flush=True); sys.stdin.readline(); time.sleep(0.1)"
-    program = subprocess.Popen(
-        [sys.executable, "-c", source],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", INTERPOSE_PAUSED="1"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    program = start_in(tmp_path, [sys.executable, "-c", source], INTERPOSE="1", INTERPOSE_PAUSED="1")
     program.stdout.readline()
     Switch(Experiment(str(tmp_path / "test.1.er")).founder).resume()
     program.communicate("\n")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tracing import environment, until, write_program
+from tracing import environment, start_in, until, write_program
 
 import interpose.cext
 from interpose.experiments.metadata.control import Control
@@ -165,14 +165,7 @@ if os.fork() == 0:
 
 def test_the_monitor_of_a_sampled_program_is_known_at_once(tmp_path):
     program = write_program(tmp_path, "print('begun', flush=True); input()")
-    with subprocess.Popen(
-        [sys.executable, program],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="calls,profile"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as started:
+    with start_in(tmp_path, [sys.executable, program], INTERPOSE="calls,profile") as started:
         started.stdout.readline()
         founder = Experiment(str(tmp_path / "test.1.er")).founder
         monitor = Control(founder).read().monitor

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from machine import has_user, spawns_in_shared_memory
 from starting import told
-from tracing import Traced, environment, of_machine, write_program
+from tracing import Traced, of_machine, run_in, write_program
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.lineage import unfollowed, why_not
@@ -167,13 +167,7 @@ def compiled(directory, name, *options, source="int main(void) { return 0; }"):
 
 
 def run_traced(program, **variables):
-    run = subprocess.run(
-        [sys.executable, program],
-        cwd=program.parent,
-        env=environment(INTERPOSE="1", **variables),
-        capture_output=True,
-        text=True,
-    )
+    run = run_in(program.parent, [sys.executable, program], INTERPOSE="1", **variables)
     return Traced(program.parent, run)
 
 

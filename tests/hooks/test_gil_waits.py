@@ -6,6 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from locking import line_of
 
 from interpose import library
 from interpose.instrumentation import system_library
@@ -44,13 +45,6 @@ def keeps(us, until):
     while not until():
         with_lock.usleep(us)  # keeps
 """
-
-
-def line_of(done, mark):
-    """The number of the line of the program that has this mark."""
-    lines = (done.directory / "program.py").read_text().splitlines()
-    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
-    return number
 
 
 def waits_of(done, process=None):

@@ -2,13 +2,12 @@
 of the program get what they were given."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from contents import contents_of
-from tracing import environment, write_program
+from tracing import run_in, write_program
 
 pytestmark = pytest.mark.any_python
 
@@ -154,15 +153,7 @@ def run(directory: Path, variables: dict[str, str]):
     given["databases"] = [] if variables.get("INTERPOSE") == "native" else given["addresses"] + given["connections"]
     given["names"] = [name for header in HEADERS for name in header]
     program = write_program(directory, PROGRAM)
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        cwd=directory,
-        env=environment(**variables),
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_in(directory, [sys.executable, str(program)], input=json.dumps(given), timeout_s=300, **variables)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

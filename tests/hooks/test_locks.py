@@ -4,14 +4,7 @@ import re
 import textwrap
 
 import pytest
-from locking import LEAST_NS, long_events, main_thread
-
-
-def line_of(done, mark):
-    """The number of the line of the program that has this mark."""
-    lines = (done.directory / "program.py").read_text().splitlines()
-    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(mark)]
-    return number
+from locking import LEAST_NS, line_of, long_events, main_thread
 
 
 def waits_at(done, mark, name, process=None):

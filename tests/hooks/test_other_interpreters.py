@@ -1,12 +1,11 @@
 """Calls of other interpreters of the process (subinterpreters) are recorded, and told apart."""
 
-import subprocess
 import sys
 from collections import Counter
 from importlib.util import find_spec
 
 import pytest
-from tracing import environment, events_of, write_program
+from tracing import events_of, run_in, write_program
 
 from interpose.experiments.model.experiment import Experiment
 
@@ -190,13 +189,7 @@ print("done")
 run(CODE)
 """,
     )
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", INTERPOSE_KINDS="all,file=count"),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(tmp_path, [sys.executable, str(program)], INTERPOSE="1", INTERPOSE_KINDS="all,file=count")
     experiment = Experiment(str(tmp_path / "test.1.er"))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -1,11 +1,10 @@
 """Servers and workers: each request, and each task, is one transaction, from its arrival to its answer."""
 
 import json
-import subprocess
 import sys
 
 import pytest
-from tracing import Traced, environment
+from tracing import Traced, run_in
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -667,14 +666,7 @@ def at_a_terminal(tmp_path, program, answers):
     """A program that ran at a terminal of its own, where each question was answered."""
     (tmp_path / "asked.py").write_text(program)
     (tmp_path / "terminal.py").write_text("\n".join(line[4:] for line in AT_A_TERMINAL.splitlines()))
-    done = subprocess.run(
-        [sys.executable, "terminal.py", answers],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", INTERPOSE_FOLLOW="on"),
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_in(tmp_path, [sys.executable, "terminal.py", answers], INTERPOSE="1", INTERPOSE_FOLLOW="on")
     return Traced(tmp_path, done)
 
 

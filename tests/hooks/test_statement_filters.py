@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 from line_events import ON, executed, lines_of, place, statements
-from tracing import environment, write_program
+from tracing import start_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
@@ -147,14 +146,7 @@ def test_a_filter_that_asks_for_them_brings_lines_whether_or_not_statements_were
 
 def test_a_filter_while_the_program_runs_is_refused_where_there_are_none(tmp_path, interpose_here):
     program = write_program(tmp_path, "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n")
-    with subprocess.Popen(
-        [sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with start_in(tmp_path, [sys.executable, str(program)], INTERPOSE="1") as process:
         assert process.stdout is not None
         assert process.stdin is not None
         process.stdout.readline()

@@ -1,11 +1,10 @@
 """The system library's packages for terminals and files: what is shown, asked and opened."""
 
-import subprocess
 import sys
 
 import pytest
 from exercises import assert_recorded_as_said, source_of
-from tracing import Traced, environment, write_program
+from tracing import Traced, run_in, write_program
 
 pytestmark = pytest.mark.packages
 
@@ -17,15 +16,7 @@ def test_what_rich_click_and_prompt_toolkit_show_and_ask_is_recorded(tmp_path):
 
     done = Traced(
         tmp_path,
-        subprocess.run(
-            [sys.executable, str(program)],
-            input="sesame\ny\n",
-            cwd=tmp_path,
-            env=environment(INTERPOSE="1"),
-            capture_output=True,
-            text=True,
-            timeout=120,
-        ),
+        run_in(tmp_path, [sys.executable, str(program)], input="sesame\ny\n", INTERPOSE="1"),
     )
 
     assert_recorded_as_said(done, "at_the_terminal")

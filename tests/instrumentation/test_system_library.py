@@ -2,13 +2,12 @@
 
 import importlib.util
 import shutil
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from exercises import PROGRAMS, exists, named
-from tracing import Traced, environment, events_of, write_program
+from tracing import Traced, events_of, run_in, write_program
 
 from interpose.config import levels
 from interpose.instrumentation import system_library
@@ -310,13 +309,7 @@ TURNS = 200
 def count_system_calls(directory, names, value, turns):
     """How often a program made each system call, by strace's own table; and what strace gave."""
     words = ["strace", "-f", "-c", "-U", "calls,name", "-e", f"trace={','.join(names)}", "-o", "calls"]
-    done = subprocess.run(
-        [*words, sys.executable, str(directory / "program.py"), str(turns)],
-        cwd=directory,
-        env=environment(INTERPOSE=value),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(directory, [*words, sys.executable, str(directory / "program.py"), str(turns)], INTERPOSE=value)
     if done.returncode:
         pytest.skip(f"strace may not trace here: {done.stderr.strip()}")
     lines = [line.split() for line in (directory / "calls").read_text().splitlines()]

@@ -20,8 +20,9 @@ from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from tests.kernel_watching import KERNEL, MARKS, calls_of, compiled, counts_of, watched
+from tests.machine import small_disk
 from tests.system_calls import needs_strace
-from tests.tracing import environment, until
+from tests.tracing import environment, run_in, start_in, until
 
 pytestmark = MARKS
 
@@ -192,14 +193,7 @@ waiting.join()
 
 @pytest.mark.alone
 def test_a_running_process_is_watched_with_all_its_threads(tmp_path, started):
-    program = subprocess.Popen(
-        [sys.executable, "-c", THREADS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        cwd=tmp_path,
-    )
+    program = start_in(tmp_path, [sys.executable, "-c", THREADS])
     started.append(program)
     assert program.stdout.readline() == "ready\n"
     watcher = watch(tmp_path, program.pid)
@@ -323,22 +317,10 @@ def test_descendants_are_left_out_if_they_are_not_followed(tmp_path):
 
 @pytest.mark.parametrize(("act", "code"), [("exit 5", 5), ("kill -9 $$", -9), ("kill -TERM $$", -15)])
 def test_the_end_is_passed_through_and_told(tmp_path, act, code):
-    done = subprocess.run(
-        [*KERNEL, "sh", "-c", f"echo out; echo err >&2; {act}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    done = run_in(tmp_path, [*KERNEL, "sh", "-c", f"echo out; echo err >&2; {act}"])
 
     assert (done.returncode, done.stdout, done.stderr) == (code, "out\n", "err\n")
-    processes = subprocess.run(
-        [sys.executable, "-m", "interpose", "processes", "--format", "json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=environment(),
-    )
+    processes = run_in(tmp_path, [sys.executable, "-m", "interpose", "processes", "--format", "json"])
     (founder, *_) = json.loads(processes.stdout)
     assert (founder["state"], founder["status"]) == (("exit", 5) if code == 5 else ("killed", None))
     assert founder["signal"] == (None if code == 5 else -code)
@@ -1016,12 +998,8 @@ def test_what_is_no_process_that_runs_is_told_and_leaves_nothing(interpose, tmp_
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(interpose, tmp_path, started):
-    place = tmp_path / "full"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", place], capture_output=True).returncode:
-        pytest.skip("no file system of that size")
     started.append(program := subprocess.Popen(["sleep", "30"]))
-    try:
+    with small_disk(tmp_path / "full", "16k") as place:
         done = interpose("kernel", "-d", str(place), "-p", str(program.pid))
 
         assert (done.returncode, done.stdout) == (1, "")
@@ -1029,26 +1007,18 @@ def test_a_full_disk_is_told_and_leaves_nothing(interpose, tmp_path, started):
             f"interpose: {place}/ktest.1.er: No space left on device; INTERPOSE_DIR or --dir names another directory\n"
         )
         assert not list(place.iterdir())
-    finally:
-        subprocess.run(["umount", place], check=True)
     assert program.poll() is None
 
 
 def test_a_disk_that_becomes_full_does_not_change_how_the_program_ends(interpose, tmp_path):
-    place = tmp_path / "full"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", place], capture_output=True).returncode:
-        pytest.skip("no file system of that size")
     source = "import os, sys, time\nfor _ in range(30_000): os.getppid()\ntime.sleep(1.5)\nsys.exit(5)"
-    try:
+    with small_disk(tmp_path / "full", "400k") as place:
         done = interpose("kernel", "-d", str(place), sys.executable, "-S", "-c", source)
 
         assert (done.returncode, done.stdout) == (5, "")
         assert 1 <= done.stderr.count("\n") <= 3
         assert all("ktest.1.er/" in line and "No space left on device" in line for line in done.stderr.splitlines())
         assert not list(place.rglob("*.new"))
-    finally:
-        subprocess.run(["umount", place], check=True)
 
 
 @pytest.mark.long
@@ -1094,13 +1064,7 @@ def test_who_may_not_is_told_so(tmp_path):
     source = "import os, runpy, sys; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     source += "sys.argv[1:] = ['kernel', 'true']; runpy.run_module('interpose', run_name='__main__')"
 
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        cwd=tmp_path,
-        env=environment(HOME=str(tmp_path)),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(tmp_path, [sys.executable, "-c", source], HOME=str(tmp_path))
 
     if any(why in done.stderr for why in ("Permission denied", "ModuleNotFoundError", "No module named interpose")):
         pytest.skip("others may not read this installation")
@@ -1113,13 +1077,7 @@ def test_who_may_not_is_told_so(tmp_path):
 def test_it_ends_when_time_is_over_and_the_program_goes_on(tmp_path, started):
     program = subprocess.Popen(["sleep", "30"])
     started.append(program)
-    done = subprocess.run(
-        [*KERNEL, "--for", "300ms", "-p", str(program.pid)],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    done = run_in(tmp_path, [*KERNEL, "--for", "300ms", "-p", str(program.pid)])
 
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == " next: interpose report ktest.1.er"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tracing import Traced, environment
+from tracing import Traced, run_in
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.transactions.response_times import transactions
@@ -66,13 +65,10 @@ def tests(tmp_path: Path) -> Run:
         settings = {"XDG_STATE_HOME": str(state), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", **variables}
         left_out = ["cacheprovider"] if beside_hypothesis else ["cacheprovider", "hypothesispytest"]
         without = [word for name in left_out for word in ("-p", f"no:{name}")]
-        done = subprocess.run(
+        done = run_in(
+            directory,
             [*(command or [sys.executable, "-m", "pytest"]), *without, *options],
-            cwd=directory,
-            env=environment(**{name: text for name, text in settings.items() if text}),
-            capture_output=True,
-            text=True,
-            timeout=120,
+            **{name: text for name, text in settings.items() if text},
         )
         return Ran(directory, done)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tracing import environment, write_program
+from tracing import environment, run_in, start_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.trace import last
@@ -44,13 +44,11 @@ over.set()
 @pytest.fixture
 def busy(request, tmp_path):
     """A program that writes without end, until it gets a line or the test ends; or another one."""
-    program = subprocess.Popen(
+    program = start_in(
+        tmp_path,
         [sys.executable, str(write_program(tmp_path, getattr(request, "param", BUSY)))],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        INTERPOSE="1",
+        XDG_STATE_HOME=str(tmp_path / "state"),
     )
     program.stdout.readline()
     yield program
@@ -260,13 +258,10 @@ def test_a_table_is_followed_as_well(busy, tmp_path):
 
 
 def test_events_lists_the_newest_of_a_program_that_runs(busy, tmp_path):
-    done = subprocess.run(
+    done = run_in(
+        tmp_path,
         [sys.executable, "-m", "interpose", "events", "--last", "50", "--format", "json", "test.1.er"],
-        cwd=tmp_path,
-        env=environment(XDG_STATE_HOME=str(tmp_path / "state")),
-        capture_output=True,
-        text=True,
-        timeout=60,
+        XDG_STATE_HOME=str(tmp_path / "state"),
     )
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -12,6 +12,7 @@ from interpose.analysis.profile.profiled import innermost, profiled
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import WAITS, Sampled
 from tests.sampler.chance import chance, samples_that_count
+from tests.sampler.test_sampler import shares_of
 
 SPIN = """
 import json, sys, time
@@ -55,11 +56,6 @@ for _ in range(30):
     for each in both: each.switch()
 turn("", 0.2)
 """
-
-
-def shares_of(spent) -> dict[str, float]:
-    whole = sum(spent.values())
-    return {name: 100 * part / whole for name, part in spent.items()}
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import termios
 import time
 
 import pytest
-from tracing import environment, write_program
+from tracing import environment, start_in, write_program
 
 from interpose.cli.main import main
 from tests.build import SECOND, Build, event
@@ -316,13 +316,11 @@ thread.join()
 
 @pytest.mark.long
 def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
-    program = subprocess.Popen(
+    program = start_in(
+        tmp_path,
         [sys.executable, str(write_program(tmp_path, RUNNING))],
-        cwd=tmp_path,
-        env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        INTERPOSE="1",
+        XDG_STATE_HOME=str(tmp_path / "state"),
     )
     program.stdout.readline()
 
