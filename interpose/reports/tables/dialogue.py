@@ -61,21 +61,17 @@ def asciicast(log: Log, pieces: Iterable[Spoken]) -> Iterator[str]:
     first = next(left, None)
     size = _size_of(first) if first and first.what == "size" else (_WIDTH, _HEIGHT)
     about = {"timestamp": log.time_ns // SECOND_NS, "title": " ".join(log.arguments)[:LONGEST_TITLE]}
-    yield _json({"version": 2, "width": size[0], "height": size[1], **about})
+    yield json.dumps({"version": 2, "width": size[0], "height": size[1], **about})
     for each in [first, *left] if first else ():
         since_s = round(max(each.piece.time_ns - log.start_ns, 0) / SECOND_NS, 6)
         if each.what == "size":
-            yield _json([since_s, "r", each.text])
+            yield json.dumps([since_s, "r", each.text])
         elif each.what == "typed" and each.text:
-            yield _json([since_s, "i", each.text.replace("\n", "\r")])
+            yield json.dumps([since_s, "i", each.text.replace("\n", "\r")])
         if each.what in ("typed", "shown") and each.text:
-            yield _json([since_s, "o", each.as_on_screen])
+            yield json.dumps([since_s, "o", each.as_on_screen])
 
 
 def _size_of(each: Spoken) -> tuple[int, int]:
     rows, columns = each.piece.size
     return columns or _WIDTH, rows or _HEIGHT
-
-
-def _json(value: object) -> str:
-    return json.dumps(value)

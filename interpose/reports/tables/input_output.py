@@ -53,7 +53,7 @@ def iodetail_table(found: InputOutput, limit: int = 0) -> Table:
     for file, operation, name in order[:limit] if limit else order:
         activity = found.found[file, operation, name]
         sums = activity.sums
-        least_and_most = (_bytes(activity.least_bytes), _bytes(activity.most_bytes)) if found.has_sizes else ("", "")
+        least_and_most = (str(activity.least_bytes), str(activity.most_bytes)) if found.has_sizes else ("", "")
         moved = [str(sums.bytes), *least_and_most] if sums.bytes else [""] * 3
         times = [_time(sums.self_wall_ns), _time(sums.wall_most_ns)]
         rows.append([str(sums.calls), *times, *moved, str(sums.errors), name, file])
@@ -64,8 +64,8 @@ def iodetail_table(found: InputOutput, limit: int = 0) -> Table:
 def _of_sizes(activity: Activity) -> list[list[str]]:
     """How many calls moved how much, the largest and smallest."""
     rows = [["  moved", "", "", str(activity.sums.bytes)]]
-    rows.append(["  smallest", "", "", _bytes(activity.least_bytes)])
-    rows.append(["  largest", "", "", _bytes(activity.most_bytes)])
+    rows.append(["  smallest", "", "", str(activity.least_bytes)])
+    rows.append(["  largest", "", "", str(activity.most_bytes)])
     for place, count in enumerate(activity.sizes):
         if count:
             rows.append([f"  {_range(place)}", str(count), _time(activity.size_times_ns[place]), ""])
@@ -92,7 +92,3 @@ def _of_file(file: str, operations: Mapping[str, Activity]) -> list[str]:
 
 def _time(ns: int) -> str:
     return number(ns, 0, ".")
-
-
-def _bytes(size_bytes: int) -> str:
-    return str(size_bytes)
