@@ -18,7 +18,7 @@ class Collection(Experiment):
     def __init__(self, experiments: Sequence[Experiment]) -> None:
         if not experiments:
             raise ExperimentError("no experiment can be read")
-        self.experiments = list(experiments)
+        self._experiments = list(experiments)
         first = self.experiments[0]
         self.directory = first.directory
         self.name = f"{len(self.experiments):,} experiments"
@@ -28,6 +28,11 @@ class Collection(Experiment):
         for each in self.experiments:
             for process in each.processes:
                 process.experiment = each.name
+
+    @property
+    def experiments(self) -> Sequence[Experiment]:
+        """Those that are read as one."""
+        return self._experiments
 
     @property
     def notes(self) -> list[str]:

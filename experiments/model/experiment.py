@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 
 from interpose.errors import ExperimentError, UsageError
@@ -41,6 +42,11 @@ class Experiment:
             self.processes += self._descendants(self.directory, self.name)
             self.processes = self.processes or [self._founder()]
             _join_families(self.processes)
+
+    @property
+    def experiments(self) -> Sequence[Experiment]:
+        """Those that are read as one: itself alone."""
+        return [self]
 
     @property
     def founder(self) -> Process:

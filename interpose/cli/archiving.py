@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from interpose.analysis.calls.account import latest_instant_ns
-from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.ending import any_running, ending
 from interpose.config.in_force import ARCHIVES_OF_OBJECTS
 from interpose.config.schema import ARCHIVES, ARCHIVES_OF_SOURCES
 from interpose.errors import InterposeError, UsageError
@@ -75,7 +75,7 @@ def _is_ours_to_archive(experiment: Experiment) -> bool:
         and found.st_uid == os.geteuid()
         and os.access(founder, os.W_OK)
         and not has_archive(founder)
-        and all(ending(process).state != "running" for process in experiment.processes)
+        and not any_running(experiment)
     )
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
-from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.ending import any_running
 from interpose.experiments.model.experiment import Experiment
 
 HOME, CLEAR_LINE, CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
@@ -20,7 +20,7 @@ def follow(experiment: Experiment, draw: Draw, seconds: float, out: TextIO) -> E
     """Write the result of `draw` at intervals, and again when all processes of the experiment have ended; return the
     last."""
     on_terminal = out.isatty()
-    while _is_running(experiment):
+    while any_running(experiment):
         text = draw(experiment)
         out.write(_in_place(text, shutil.get_terminal_size().lines) if on_terminal else f"{text}\n")
         out.flush()
@@ -29,10 +29,6 @@ def follow(experiment: Experiment, draw: Draw, seconds: float, out: TextIO) -> E
     text = draw(experiment)
     out.write(f"{HOME}{CLEAR_BELOW}{text}" if on_terminal else text)
     return experiment
-
-
-def _is_running(experiment: Experiment) -> bool:
-    return any(ending(process).state == "running" for process in experiment.processes)
 
 
 def _in_place(text: str, lines: int) -> str:

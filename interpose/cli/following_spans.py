@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.ending import any_running
 from interpose.experiments.model.experiment import Experiment
 from interpose.exports.live_spans import LiveSpans
 from interpose.exports.sending import Sent, address_of, send_all
@@ -21,20 +21,16 @@ def follow_spans(experiment: Experiment, endpoint: str, headers: Mapping[str, st
     refuse_without_events(experiment)
     spans, made, is_running = LiveSpans(), Sent(), True
     while is_running:
-        is_running = _is_running(experiment)
+        is_running = any_running(experiment)
         if not is_running:
             experiment = Experiment(experiment.directory)  # what ended last may have started others
-            is_running = _is_running(experiment)
+            is_running = any_running(experiment)
         made.is_over = False
         send_all(spans.requests(experiment), endpoint, headers, made)
         if is_running:
             time.sleep(EVERY_S)
             experiment = Experiment(experiment.directory)
     return _with_missed(made, spans.lost)
-
-
-def _is_running(experiment: Experiment) -> bool:
-    return any(ending(process).state == "running" for process in experiment.processes)
 
 
 def _with_missed(made: Sent, missed: int) -> Sent:

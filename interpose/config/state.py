@@ -44,9 +44,9 @@ def directory(environment: Mapping[str, str] = os.environ) -> str | None:
     return _directory(environment.get("XDG_STATE_HOME", ""), ".local/state")
 
 
-def cache_directory(environment: Mapping[str, str] = os.environ) -> str | None:
+def cache_directory() -> str | None:
     """The same for what can be made again: the user's cache directory."""
-    return _directory(environment.get("XDG_CACHE_HOME", ""), ".cache")
+    return _directory(os.environ.get("XDG_CACHE_HOME", ""), ".cache")
 
 
 def _directory(base: str, in_home: str) -> str | None:
@@ -61,7 +61,7 @@ def _directory(base: str, in_home: str) -> str | None:
 def private_directory(path: str) -> str | None:
     """The directory at `path`, made with mode 0700; None if it belongs to somebody else or is a link."""
     try:
-        _make_levels(path)
+        make_levels(path)
         found = os.lstat(path)
     except OSError:
         return None
@@ -69,10 +69,10 @@ def private_directory(path: str) -> str | None:
     return path if own else None
 
 
-def _make_levels(path: str) -> None:
+def make_levels(path: str) -> None:
     """Make the directory and its missing parents, each with mode 0700 whatever the umask."""
     if not os.path.isdir(path):
-        _make_levels(os.path.dirname(path))
+        make_levels(os.path.dirname(path))
         names.make_private(path)
 
 

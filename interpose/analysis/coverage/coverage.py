@@ -16,7 +16,6 @@ from interpose.analysis.coverage.module import Module, Share, module_of, never_g
 from interpose.analysis.coverage.parts import CoveragePart, File, Version, latest_files, merged, notes_on
 from interpose.analysis.coverage.paths import COMPILED, EXTENSIONS, SOURCES, Chosen, real_path
 from interpose.analysis.coverage.table import LARGEST_BYTES, Table, Unreadable, statement_table
-from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
 from interpose.experiments.model.sources import Sources, decoded
@@ -90,8 +89,7 @@ class Coverage:
 
 def coverage(experiment: Experiment, asked: Asked) -> Coverage:
     """The coverage recorded in an experiment, or in several read as one."""
-    several = experiment.experiments if isinstance(experiment, Collection) else [experiment]
-    return finished(merged(reduced(each, asked) for each in several), asked)
+    return finished(merged(reduced(each, asked) for each in experiment.experiments), asked)
 
 
 def reduced(experiment: Experiment, asked: Asked) -> CoveragePart:

@@ -12,7 +12,6 @@ from interpose.analysis.expressions.tree import Part, names
 from interpose.analysis.transactions.spans import TransactionsOfCalls
 from interpose.experiments.format.records import Event
 from interpose.experiments.metadata.map import Intrinsic
-from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
@@ -36,7 +35,7 @@ class Filter:
         transaction_of = transaction_of or TransactionsOfCalls()
         self._around: dict[Process, Surroundings] = {}
         labels: set[str] = set()
-        for each in _single(experiment):
+        for each in experiment.experiments:
             around = surroundings(each, transaction_of)
             labels.update(around.labels)
             self._around.update(dict.fromkeys(each.processes, around))
@@ -70,10 +69,6 @@ class Filter:
     def _with_all_labels(self, around: Surroundings) -> Surroundings:
         """With those of the other experiments: in this one they have no windows."""
         return Surroundings(around.start_ns, {**self._labels, **around.labels}, around.transaction_of)
-
-
-def _single(experiment: Experiment) -> Iterable[Experiment]:
-    return experiment.experiments if isinstance(experiment, Collection) else [experiment]
 
 
 class _ByIntrinsic(dict[int, Of]):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.lines.line_rows import Figures, Line
-from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sources import Sought, Sources
@@ -94,10 +93,9 @@ class SourcesOfFiles:
     """Finds the text of a file that some process of an experiment, or of several, names."""
 
     def __init__(self, experiment: Experiment) -> None:
-        several = experiment.experiments if isinstance(experiment, Collection) else [experiment]
         self._of: dict[str, tuple[Sources, Process]] = {}
-        self._founder = (Sources(several[0]), several[0].founder)
-        for each in several:
+        self._founder = (Sources(experiment.experiments[0]), experiment.founder)
+        for each in experiment.experiments:
             sources = Sources(each)
             for process in each.processes:
                 for file in process.files():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from interpose.experiments.format.children import EXEC, Child, split_lineage
 from interpose.experiments.format.records import Overview
+from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.process_numbers import number_here
 
@@ -147,6 +148,19 @@ def is_running(process: Process) -> bool:
         return False
     started_ns = _calendar_start_ns(number_here(process.log))
     return started_ns is not None and started_ns <= process.log.time_ns + _SLACK_NS
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, as SIGTERM, or its number if it has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def any_running(experiment: Experiment) -> bool:
+    """Whether a process of the experiment still runs."""
+    return any(ending(process).state == "running" for process in experiment.processes)
 
 
 def has_mapped(directory: str, pid: int) -> bool:

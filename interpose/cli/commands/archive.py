@@ -6,7 +6,7 @@ import argparse
 import os
 import tempfile
 
-from interpose.analysis.recording.ending import ending
+from interpose.analysis.recording.ending import any_running
 from interpose.cli.archiving import archive_as_asked, is_on_another_host
 from interpose.cli.copies import copy
 from interpose.cli.experiment_choice import note_damages, open_experiment
@@ -85,7 +85,7 @@ def _pack(experiment: Experiment, path: str) -> None:
 def _at_rest(experiment: Experiment, directory: str) -> str:
     """The experiment's directory; if it is still being written, a copy below `directory`, because an archive begins
     with sizes."""
-    if all(ending(process).state != "running" for process in experiment.processes):
+    if not any_running(experiment):
         return experiment.directory
     copied = os.path.join(directory, experiment.name)
     copy(experiment.directory, copied)

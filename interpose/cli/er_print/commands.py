@@ -15,13 +15,7 @@ from interpose.cli.er_print.views import Session
 from interpose.errors import Caught, UsageError
 from interpose.reports.formats.table import table_of_cells
 from interpose.reports.screen.display import DELIMITER, HTML, TEXT
-from interpose.reports.screen.heads import (
-    experiment_list_table,
-    experiments_of,
-    header_table,
-    metrics_table,
-    overview_head,
-)
+from interpose.reports.screen.heads import experiment_list_table, header_table, metrics_table, overview_head
 from interpose.reports.screen.views import (
     callers_table,
     calltree_table,
@@ -212,14 +206,14 @@ def _statistics(session: Session, given: Sequence[str]) -> None:
     session.show(
         *(
             replace(statistics_table(statistics(each)), title=f"Statistics of {each.name}")
-            for each in experiments_of(session.experiment)
+            for each in session.experiment.experiments
         )
     )
 
 
 def _samples(session: Session, given: Sequence[str]) -> None:
     made = []
-    for each in experiments_of(session.experiment):
+    for each in session.experiment.experiments:
         samples = list(usages(each))
         notes = () if samples else (NO_SAMPLES,)
         made.append(replace(overview_table(each, samples), title=f"Samples of {each.name}", notes=notes))

@@ -25,7 +25,6 @@ from interpose.errors import InterposeError, UsageError
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import Table
 from interpose.reports.screen.display import TEXT, write
-from interpose.reports.screen.heads import experiments_of
 from interpose.reports.screen.metrics import DEFAULT, Column, Sort, parse_columns, parse_sort
 from interpose.reports.screen.source_view import HOT_PERCENT, source_table
 from interpose.reports.screen.views import Names, Shown
@@ -158,7 +157,7 @@ class Session:
     @cached_property
     def sources(self) -> SourceFiles:
         """Where the texts of files are looked for."""
-        return SourceFiles(experiments_of(self.experiment))
+        return SourceFiles(self.experiment.experiments)
 
     def source(self, item: str, number: str = "") -> Table:
         """The source of a file, or of that of a function, with figures. Raises UsageError."""

@@ -10,11 +10,11 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from interpose.analysis.recording.ending import signal_name
 from interpose.cli.many.frames import receive, send
 from interpose.cli.many.remote import is_remote
 from interpose.cli.many.work import answered, failure
@@ -149,16 +149,9 @@ class _Readers:
         """The answer instead of that of a process that ended."""
         status = self._forget(reader)
         name = self._tasks[reader.place][0]
-        why = f"killed by {_name_of(-status)}" if status < 0 else f"ended with exit code {status}"
+        why = f"killed by {signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
         return failure(ExperimentError(f"{name}: the process that read it was {why}".replace("was ended", "ended")))
 
     def _forget(self, reader: _Reader) -> int:
         self._selector.unregister(reader.answers)
         return reader.end()
-
-
-def _name_of(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from interpose.config.state import make_levels
 from interpose.errors import ExperimentError, InterposeError, UsageError
 from interpose.experiments.maintenance.packed import LARGEST_UNPACKED_BYTES, SUFFIX
 from interpose.experiments.maintenance.parts import PARTS_AT_MOST, is_part
@@ -120,7 +121,7 @@ def _file(name: str, place: str, said: Mapping[str, Any]) -> _File:
 
 def _fetch_file(system: Any, file: _File, path: str, at_most: int) -> int:
     """Copy a file, as much as its listing says that it has, and no more than `at_most`; gives how much that is."""
-    _make_levels(os.path.dirname(path))
+    make_levels(os.path.dirname(path))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as into, system.open(file.place, "rb") as source:
         left = at_most if file.size is None else min(file.size, at_most)
@@ -128,12 +129,6 @@ def _fetch_file(system: Any, file: _File, path: str, at_most: int) -> int:
             into.write(data)
             left -= len(data)
         return into.tell()
-
-
-def _make_levels(path: str) -> None:
-    if not os.path.isdir(path):
-        _make_levels(os.path.dirname(path))
-        names.make_private(path)
 
 
 def _system(url: str) -> tuple[Any, str]:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from interpose.analysis.calls.figures import TIME, Figures, Metric, Vector
 from interpose.analysis.recording.ending import ending
-from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.table import Table, table_of_cells
 from interpose.reports.formats.units import SECOND_NS, percent
@@ -17,15 +16,10 @@ from interpose.reports.screen.state import command_line
 HOT_PERCENT = 10  # of the wall time: then a metric of time is worth a look
 
 
-def experiments_of(experiment: Experiment) -> Sequence[Experiment]:
-    """Those that are read as one."""
-    return experiment.experiments if isinstance(experiment, Collection) else [experiment]
-
-
 def header_table(experiment: Experiment) -> Table:
     """Where, when, how and by what each experiment was recorded; its notes first."""
     rows: list[list[str]] = []
-    for each in experiments_of(experiment):
+    for each in experiment.experiments:
         log = each.founder.log
         rows += [["note", line] for line in each.notes]
         rows += [
@@ -49,7 +43,7 @@ def header_table(experiment: Experiment) -> Table:
 def experiment_list_table(experiment: Experiment) -> Table:
     """Each experiment: number, process, command, when it began and how long it took."""
     rows = []
-    for place, each in enumerate(experiments_of(experiment), 1):
+    for place, each in enumerate(experiment.experiments, 1):
         log, end = each.founder.log, ending(each.founder)
         elapsed = f"{(end.end_ns - log.start_ns) / SECOND_NS:.3f}" if end.end_ns else end.state
         rows.append([str(place), str(log.pid), elapsed, _calendar(log.time_ns), each.name, command_line(each.founder)])
@@ -70,7 +64,7 @@ def overview_head(
         share = percent(value, wall_ns) if metric.unit == TIME else ""
         mark = f"[{'X' if metric.name in shown else ' '}]"
         rows.append([mark, "*" if is_hot else "", metric.name, metric.title, number(value, 0, ".", metric.unit), share])
-    names = ", ".join(each.name for each in experiments_of(experiment))
+    names = ", ".join(each.name for each in experiment.experiments)
     heads = [("",), ("",), ("Metric",), ("Title",), ("Total",), ("of wall",)]
     notes = [f"[X] shown, * hot: at least {HOT_PERCENT} % of the wall time"]
     return table_of_cells(f"Overview of {names}", heads, rows, (False, False, False, False, True, True), notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +9,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.recording.calendar import span_of
 from interpose.analysis.recording.command import command_of, last_part
-from interpose.analysis.recording.ending import ASKED_TO_END, Ending, stopped_in_words
+from interpose.analysis.recording.ending import ASKED_TO_END, Ending, signal_name, stopped_in_words
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.model.collection import Collection
@@ -28,7 +27,7 @@ def command_line(process: Process) -> str:
 def ending_in_words(end: Ending) -> str:
     """How it ended: `exit 0`, `killed by SIGKILL`, `ended by SIGTERM`, `became true by exec`, `running` …"""
     if end.state == "killed":
-        return f"{'ended' if end.signal in ASKED_TO_END else 'killed'} by {_signal_name(end.signal)}"
+        return f"{'ended' if end.signal in ASKED_TO_END else 'killed'} by {signal_name(end.signal)}"
     if end.state == "exec":
         return clean(f"became {last_part(end.command) or 'another program'} by exec")
     known = {
@@ -120,10 +119,3 @@ def calendar_span(accounts: Sequence[ProcessAccount]) -> tuple[int, int]:
 def is_well(completeness: str) -> bool:
     """Whether what `completeness` says is nothing to warn of."""
     return "incomplete: " not in completeness
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
