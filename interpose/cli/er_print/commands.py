@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
+from interpose.analysis.calls.calltree import Calls, Tree
 from interpose.analysis.calls.folding import API, HIDE, SHOW
 from interpose.analysis.calls.input_output import input_output
 from interpose.analysis.heap import heaps
@@ -13,10 +14,11 @@ from interpose.analysis.recording.statistics import statistics
 from interpose.analysis.time.usage import usages
 from interpose.cli.er_print.views import Session
 from interpose.errors import Caught, UsageError
-from interpose.reports.formats.table import table_of_cells
+from interpose.reports.formats.table import Table, table_of_cells
 from interpose.reports.screen.display import DELIMITER, HTML, TEXT
 from interpose.reports.screen.heads import experiment_list_table, header_table, metrics_table, overview_head
 from interpose.reports.screen.views import (
+    Shown,
     callers_table,
     calltree_table,
     functions_table,
@@ -40,6 +42,8 @@ _ELSEWHERE = {
 }
 _FUNCTION, _OBJECTS, _METRICS, _FILE = "FUNCTION", "OBJECT,…", "METRIC:…", "FILE"
 
+Act = Callable[[Session, Sequence[str]], None]
+
 
 @dataclass(frozen=True)
 class Verb:
@@ -51,7 +55,7 @@ class Verb:
     name: str
     words: tuple[str, ...]
     help: str
-    act: Callable[[Session, Sequence[str]], None]
+    act: Act
     takes_line: bool = False
     sets: bool = False
 
@@ -76,16 +80,14 @@ class Ended(Caught):
     """There is nothing more to be done."""
 
 
-def _functions(session: Session, given: Sequence[str]) -> None:
-    session.show_calls(functions_table)
+def _calls(table: Callable[[Tree, Shown], Table]) -> Act:
+    """Shows the calls in such a table."""
+    return lambda session, given: session.show_calls(table)
 
 
-def _lines(session: Session, given: Sequence[str]) -> None:
-    session.show_calls(lines_table)
-
-
-def _objects(session: Session, given: Sequence[str]) -> None:
-    session.show_calls(objects_table)
+def _parts(table: Callable[[Calls, Shown], Table]) -> Act:
+    """Shows the threads or processes in such a table."""
+    return lambda session, given: session.show(table(session.calls, session.shown(session.calls.tree)))
 
 
 def _object_list(session: Session, given: Sequence[str]) -> None:
@@ -97,14 +99,6 @@ def _object_list(session: Session, given: Sequence[str]) -> None:
             seen[function.object] = folding.mode_of(function)
     rows = [(seen[each], names.file(each)) for each in sorted(seen)]
     session.show(table_of_cells("Objects", [("Shown",), ("Object",)], rows))
-
-
-def _calltree(session: Session, given: Sequence[str]) -> None:
-    session.show_calls(calltree_table)
-
-
-def _callers(session: Session, given: Sequence[str]) -> None:
-    session.show_calls(callers_table)
 
 
 def _show_fragment(session: Session) -> None:
@@ -155,14 +149,6 @@ def _source(session: Session, given: Sequence[str]) -> None:
     session.show(session.source(*given))
 
 
-def _threads(session: Session, given: Sequence[str]) -> None:
-    session.show(threads_table(session.calls, session.shown(session.calls.tree)))
-
-
-def _processes(session: Session, given: Sequence[str]) -> None:
-    session.show(processes_table(session.calls, session.shown(session.calls.tree)))
-
-
 def _experiments(session: Session, given: Sequence[str]) -> None:
     session.show(experiment_list_table(session.experiment))
 
@@ -177,14 +163,6 @@ def _ioactivity(session: Session, given: Sequence[str]) -> None:
 
 def _iodetail(session: Session, given: Sequence[str]) -> None:
     session.show(iodetail_table(input_output(session.analysis), session.limit))
-
-
-def _heap(session: Session, given: Sequence[str]) -> None:
-    _show_heap(session, "peak")
-
-
-def _leaks(session: Session, given: Sequence[str]) -> None:
-    _show_heap(session, "end")
 
 
 def _show_heap(session: Session, sort: str) -> None:
@@ -266,16 +244,9 @@ def _filters(session: Session, given: Sequence[str]) -> None:
         session.show(table_of_cells("", [("Filter",)], [[session.filter or "none"]]))
 
 
-def _object_show(session: Session, given: Sequence[str]) -> None:
-    session.folding.set(session.objects(given[0]), SHOW)
-
-
-def _object_hide(session: Session, given: Sequence[str]) -> None:
-    session.folding.set(session.objects(given[0]), HIDE)
-
-
-def _object_api(session: Session, given: Sequence[str]) -> None:
-    session.folding.set(session.objects(given[0]), API)
+def _objects(mode: str) -> Act:
+    """Has objects shown in this mode."""
+    return lambda session, given: session.folding.set(session.objects(given[0]), mode)
 
 
 def _object_select(session: Session, given: Sequence[str]) -> None:
@@ -329,8 +300,8 @@ def _quit(session: Session, given: Sequence[str]) -> None:
 
 
 VERBS: tuple[Verb, ...] = (
-    Verb("functions", (), "functions, with exclusive and inclusive metrics", _functions),
-    Verb("callers-callees", (), "callers and callees of each function", _callers),
+    Verb("functions", (), "functions, with exclusive and inclusive metrics", _calls(functions_table)),
+    Verb("callers-callees", (), "callers and callees of each function", _calls(callers_table)),
     Verb("csingle", (_FUNCTION, "[N]"), "callers and callees of one function", _csingle),
     Verb("cprepend", (_FUNCTION, "[N]"), "the same, where FUNCTION called that one", _cprepend),
     Verb("cappend", (_FUNCTION, "[N]"), "the same, where that one called FUNCTION", _cappend),
@@ -338,19 +309,19 @@ VERBS: tuple[Verb, ...] = (
     Verb("crmlast", (), "the same, without the last function", lambda s, given: _shorter(s, slice(None, -1))),
     Verb("fsingle", (_FUNCTION, "[N]"), "all metrics of one function", _fsingle),
     Verb("fsummary", (), "all metrics of each function", _fsummary),
-    Verb("calltree", (), "calls as a tree", _calltree),
-    Verb("lines", (), "lines that made calls", _lines),
+    Verb("calltree", (), "calls as a tree", _calls(calltree_table)),
+    Verb("lines", (), "lines that made calls", _calls(lines_table)),
     Verb("source", (f"{_FUNCTION}|{_FILE}", "[N]"), "a source, with metrics left of its lines", _source),
-    Verb("objects", (), "files of the program, and modules of the calls", _objects),
-    Verb("threads", (), "threads with their metrics", _threads),
-    Verb("processes", (), "processes with their metrics", _processes),
+    Verb("objects", (), "files of the program, and modules of the calls", _calls(objects_table)),
+    Verb("threads", (), "threads with their metrics", _parts(threads_table)),
+    Verb("processes", (), "processes with their metrics", _parts(processes_table)),
     Verb("experiments", (), "experiments that are shown", _experiments),
     Verb("experiment_list", (), "the same", _experiments),
     Verb("iostat", (), "input and output: count, time and size by operation", _iostat),
     Verb("ioactivity", (), "the same by file", _ioactivity),
     Verb("iodetail", (), "the same by file and call", _iodetail),
-    Verb("heap", (), "memory at the peak, by the line that allocated it", _heap),
-    Verb("leaks", (), "the same for memory at the end", _leaks),
+    Verb("heap", (), "memory at the peak, by the line that allocated it", lambda s, given: _show_heap(s, "peak")),
+    Verb("leaks", (), "the same for memory at the end", lambda s, given: _show_heap(s, "end")),
     Verb("header", (), "notes, and how the experiment was recorded", _header),
     Verb("overview", (), "totals of metrics; * marks much of the wall time", _overview),
     Verb("statistics", (), "events recorded and dropped, use of the pool", _statistics),
@@ -360,10 +331,10 @@ VERBS: tuple[Verb, ...] = (
     Verb("sort", ("METRIC",), "sort rows by METRIC: i.wall, -e.cpu (least first)", _sort, sets=True),
     Verb("limit", ("N",), "show at most N rows; 0 shows all", _limit, sets=True),
     Verb("filters", ("[EXPRESSION]",), "show only calls that match; off shows all", _filters, takes_line=True),
-    Verb("object_show", (_OBJECTS,), "show all functions of these objects (all, library)", _object_show, sets=True),
-    Verb("object_hide", (_OBJECTS,), "show each of these objects as one row", _object_hide, sets=True),
-    Verb("object_api", (_OBJECTS,), "show only the outermost function of these objects", _object_api, sets=True),
-    Verb("api", (_OBJECTS,), "the same; api library hides what libraries call", _object_api, sets=True),
+    Verb("object_show", (_OBJECTS,), "show all functions of these objects (all, library)", _objects(SHOW), sets=True),
+    Verb("object_hide", (_OBJECTS,), "show each of these objects as one row", _objects(HIDE), sets=True),
+    Verb("object_api", (_OBJECTS,), "show only the outermost function of these objects", _objects(API), sets=True),
+    Verb("api", (_OBJECTS,), "the same; api library hides what libraries call", _objects(API), sets=True),
     Verb("object_select", (_OBJECTS,), "show these objects, and hide all others", _object_select, sets=True),
     Verb("object_list", (), "list the objects, and how each is shown", _object_list),
     Verb("sthresh", ("PERCENT",), "mark source lines from PERCENT of the largest on", _sthresh, sets=True),
