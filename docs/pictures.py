@@ -50,18 +50,18 @@ def terminal(name: str, command: str, rows: int = 40, columns: int = COLUMNS) ->
     return make
 
 
-def lesson(page: str, record: str, command: str, rows: int = 40, columns: int = COLUMNS) -> Picture:
+def lesson(page: str, record: str, command: str, columns: int = COLUMNS) -> Picture:
     """The picture of a command after another one, both with the programs of the page."""
 
     def make(place: Workplace) -> str:
         place = place.of_page(page)
         place.run(record)
-        return _of_command(command, place.shown(command, columns), rows)
+        return _of_command(command, place.shown(command, columns))
 
     return Picture(page, make)
 
 
-def _of_command(command: str, text: str, rows: int) -> str:
+def _of_command(command: str, text: str, rows: int = 40) -> str:
     lines = text.split("\n")
     return _of_text("\n".join([f"$ {command}", *lines[:rows], *(["…"] if len(lines) > rows else [])]))
 
@@ -134,7 +134,7 @@ def annotated(place: Workplace) -> str:
     """What callgrind_annotate, of Valgrind, says of the example."""
     place.run(f"interpose export --to callgrind -o callgrind.out {place.orders}")
     command = "callgrind_annotate --auto=no --threshold=95 --show=wall,wait,calls callgrind.out"
-    return _of_command(command, place.shown(command), 40)
+    return _of_command(command, place.shown(command))
 
 
 def trace(name: str, begin: float, end: float) -> Callable[[Workplace], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from interpose.analysis.calls.figures import Vector
 from interpose.analysis.calls.functions import Row
@@ -45,7 +45,6 @@ def annotated_table(
     heads: Sequence[Sequence[str]],
     figures: Mapping[int, Sequence[str]],
     is_hot: Callable[[int], bool],
-    notes: Iterable[str] = (),
 ) -> Table:
     """The source `text` with the figures of its lines to the left, under `heads`; hot lines are marked.
 
@@ -60,8 +59,8 @@ def annotated_table(
         last = number
     beyond = [number for number in sorted(figures) if number > last]
     cells += [["", *figures[each], f"{each:>5}. (not in this source)"] for each in beyond]
-    told = [*notes, *([] if code else [_NOT_READ])]
-    return table_of_cells(title, [("",), *heads, ("Source",)], cells, [False, *[True] * len(heads)], told)
+    notes = [] if code else [_NOT_READ]
+    return table_of_cells(title, [("",), *heads, ("Source",)], cells, [False, *[True] * len(heads)], notes)
 
 
 def source_lines(text: str) -> list[str]:
