@@ -36,6 +36,11 @@ class Traced:
         assert self._path is not None, f"nothing was recorded; the program said: {self.stderr}"
         return self._path
 
+    def ended_well(self) -> Traced:
+        """The same, which must have exited with 0 and written no errors."""
+        assert (self.returncode, self.stderr) == (0, ""), f"exit code {self.returncode}: {self.stderr}"
+        return self
+
     @cached_property
     def experiment(self) -> Experiment:
         return Experiment(self.path)

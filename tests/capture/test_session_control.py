@@ -44,10 +44,9 @@ def test_between_pause_and_resume_nothing_is_recorded_and_the_time_is_left_out(t
     interpose.resume()
     interpose.start()
     os.write(null, b"333")
-    """)
+    """).ended_well()
     rows = {row.kind: row.sums.self_wall_ns for row in profile(Analysis(done.experiment), "kind").rows}
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert written(done.experiment) == [1, 3]
     assert kinds_of_log(done.experiment) == ["pause", "resume", "exit"]
     assert rows["paused"] >= 20e6
@@ -78,10 +77,9 @@ def test_a_child_that_is_started_while_paused_records_when_it_goes_on(traced):
         interpose.pause()
         code = "import interpose, os; os.write(1, b'1'); interpose.resume(); os.write(1, b'22')"
         subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=True)
-    """)
+    """).ended_well()
     (child,) = done.experiment.processes[1:]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert written(done.experiment, child) == [2]
 
 
@@ -118,9 +116,8 @@ def test_after_stop_nothing_is_recorded_and_everything_is_as_before(traced):
         os.write(null, b"333")
         from interpose.timing import shims
         assert not shims.is_recording()
-    """)
+    """).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert written(done.experiment) == [1]
     assert kinds_of_log(done.experiment) == ["stopped"]
 
@@ -140,9 +137,8 @@ def test_others_may_be_in_calls_when_the_recording_is_stopped(traced):
         time.sleep(0.05)
         over.append(1)
         for each in threads: each.join()
-    """)
+    """).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.events("os.stat")
 
 
@@ -153,11 +149,10 @@ def test_what_a_program_tells_of_is_an_event_of_its_line(traced):
             interpose.user_event('paid <"&> \\u00fc\\udcff')
         order()
         interpose.user_event("")
-    """)
+    """).ended_well()
     founder = done.experiment.founder
     told = done.events("interpose.user_event")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [founder.string(event.detail) for event in told] == ['paid <"&> \u00fc?', ""]
     assert founder.own_line(told[0].stack).function == "order"
     assert [(event.wall_ns, event.cpu_ns, event.inner_wall_ns) for event in told] == [(0, 0, 0)] * 2

@@ -201,8 +201,7 @@ def test_what_a_request_took_by_kind_is_its_wall_time(traced, tmp_path, driver, 
 
     # As the program measures: what a call waits for the interpreter lock, before it returns, is its own.
     words = (f"postgresql+{driver}://postgres:sesame@127.0.0.1/test", server, str(REQUESTS))
-    done = traced(OPENING, *words, INTERPOSE_KINDS="all,gil=off")
-    assert (done.returncode, done.stderr) == (0, "")
+    done = traced(OPENING, *words, INTERPOSE_KINDS="all,gil=off").ended_well()
     seen = {each["number"]: each for each in map(json.loads, (tmp_path / "seen").read_text().splitlines())}
     found = {}
     for process in done.experiment.processes:

@@ -35,11 +35,10 @@ MARKED = COMMON + """
 
 
 def test_transactions_are_kept_whole_or_passed_over_whole_and_all_are_counted(traced):
-    done = traced(MARKED, **ONE_IN_FOUR)
+    done = traced(MARKED, **ONE_IN_FOUR).ended_well()
     chosen = Chosen(done)
     kept, seen = chosen.counts("outer")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert seen == len(chosen.fates) == 200
     assert 30 <= kept <= 70
     inside = {(f"{what}", "outer", True): kept for what in ("first", "second", "third", "fourth")}
@@ -91,10 +90,9 @@ def test_a_thread_that_is_outside_of_any_loses_nothing_while_others_are_passed_o
                 inside.set()
                 done.wait()
     thread.join()
-    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1").ended_well()
     chosen = Chosen(done)
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert chosen.counts("main") == chosen.counts("other") == (0, 40)
     assert chosen.calls == {("outside", "", True): 100}
 
@@ -119,11 +117,10 @@ def test_a_task_that_is_outside_of_any_loses_nothing_while_others_are_passed_ove
     async def main():
         await asyncio.gather(outside(), *[each() for _ in range(40) for each in (marked, awaited)], outside())
     asyncio.run(main())
-    """, **ONE_IN_FOUR)
+    """, **ONE_IN_FOUR).ended_well()
     chosen = Chosen(done)
     kept, awaited_kept = chosen.counts("marked")[0], chosen.counts("awaited")[0]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert chosen.counts("marked")[1] == chosen.counts("awaited")[1] == 40
     assert kept and awaited_kept
     assert chosen.calls == {
@@ -149,14 +146,13 @@ def test_what_is_started_within_a_transaction_shares_its_fate_outside_of_its_own
             os.waitpid(child, 0)
         with transaction("spawns"):
             subprocess.run([sys.executable, "-c", CHILD], check=True)
-    """, INTERPOSE_TRANSACTIONS="1/2", INTERPOSE_SEED="3")
+    """, INTERPOSE_TRANSACTIONS="1/2", INTERPOSE_SEED="3").ended_well()
     experiment = done.experiment
     founder = Chosen(done)
     children = [Chosen(done, process) for process in experiment.processes if process.lineage]
     forked = [each for each in children if each.process.lineage.startswith("_f")]
     spawned = [each for each in children if each.process.lineage.startswith("_c")]
 
-    assert (done.returncode, done.stderr) == (0, "")
     for name, found, what in (("forks", forked, "outside"), ("spawns", spawned, "spawned")):
         kept = [kept for each, kept in founder.fates if each == name]
         assert 0 < sum(kept) < len(kept) == len(found) == 8
@@ -177,10 +173,9 @@ def test_a_shell_that_was_started_within_leaves_nothing_to_what_is_started_outsi
         os.system(f'"{sys.executable}" -c "{CHILD}"')
     subprocess.run([sys.executable, "-c", CHILD], check=True)
     subprocess.run([sys.executable, "-c", CHILD], check=True, env=dict(os.environ))
-    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1").ended_well()
     children = [process for process in done.experiment.processes if process.lineage]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [child.log.within for child in children] == ["passed over", "", ""]
     assert [Chosen(done, child).calls["spawned", "", True] for child in children] == [0, 1, 1]
 
@@ -195,10 +190,9 @@ def test_what_a_child_starts_outside_of_its_own_transactions_shares_the_fate_of_
                 subprocess.run([sys.executable, "-c", GRANDCHILD], check=True, env=environment)
             os._exit(0)
         os.waitpid(child, 0)
-    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1").ended_well()
     processes = done.experiment.processes
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [process.log.within for process in processes] == ["", *["passed over"] * 3]
     assert sum(Chosen(done, process).calls.total() for process in processes) == 0
 
@@ -219,10 +213,9 @@ def test_an_awaited_transaction_inside_of_one_that_is_passed_over_leaves_nothing
         await asyncio.gather(*[outer() for _ in range(20)])
         ask("outside")
     asyncio.run(main())
-    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1").ended_well()
     chosen = Chosen(done)
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert chosen.fates == [("outer", False)] * 20
     assert chosen.calls == {("outside", "", True): 1}
     assert all(thread.adds_up for thread in chosen.process.threads)
@@ -249,11 +242,10 @@ def test_requests_are_kept_or_passed_over_and_named_by_what_they_asked_for(trace
         client.close()
     server.shutdown()
     thread.join()
-    """, **ONE_IN_FOUR)
+    """, **ONE_IN_FOUR).ended_well()
     chosen = Chosen(done)
     counts = {name: chosen.counts(name) for name in ("GET /orders/0", "GET /orders/1")}
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [seen for _, seen in counts.values()] == [40, 40]
     assert all(5 <= kept <= 18 for kept, _ in counts.values())
     assert chosen.calls == {("served", name, True): kept for name, (kept, _) in counts.items()}
@@ -267,11 +259,10 @@ def test_what_was_opened_within_a_transaction_that_is_passed_over_is_known_after
         client = socket.create_connection(listener.getsockname())
         there, _ = listener.accept()
     os.write(client.fileno(), b"sent")
-    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1")
+    """, INTERPOSE_TRANSACTIONS="1/1000000", INTERPOSE_SEED="1").ended_well()
     founder = done.experiment.founder
     written = done.events("os.write")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [founder.intrinsic(event.intrinsic).kind for event in written] == ["net"]
     assert founder.string(written[0].detail).startswith("127.0.0.1:")
 

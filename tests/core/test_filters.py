@@ -88,9 +88,8 @@ STATS = ["/first", "/in-child", "/in-outer", "/in-outer", "/in-thread"]
     ],
 )
 def test_only_what_a_filter_lets_pass_is_recorded(traced, text, left):
-    done = traced(PROGRAM, INTERPOSE_FILTER=text)
+    done = traced(PROGRAM, INTERPOSE_FILTER=text).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert seen(done) == left
     assert all(thread.adds_up for thread in done.experiment.founder.threads)
     assert [event.text for event in done.experiment.founder.log.events if event.kind == "filter"] == [text]
@@ -158,9 +157,8 @@ IN_OTHERS = 3 * (1 + 1 + 1 + 1 + 8 + 6 + 1 + 1)
 
 @pytest.mark.parametrize(("text", "kept"), [("within=wanted", IN_WANTED), ("within=-wanted", IN_OTHERS)])
 def test_what_is_within_a_function_is_told_of_each_call(traced, text, kept):
-    done = traced(STACKS, INTERPOSE_FILTER=text)
+    done = traced(STACKS, INTERPOSE_FILTER=text).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     founder = done.experiment.founder
     found = [founder.string(event.detail) for event in done.events("os.stat")]
     ours = [path for path in found if path in ("/in", "/out", "/in or out")]
@@ -414,7 +412,6 @@ def test_rules_that_mean_nothing_are_left_out(tmp_path, traced, data):
         Control(Experiment("test.1.er").founder).ask_for_filter()
         os.stat("/")
         """
-    )
+    ).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert os.path.exists(f"{done.path}/log.xml")

@@ -60,13 +60,12 @@ def strangers(spans):
 
 @pytest.mark.long
 def test_every_span_is_in_the_trace_of_its_parent(traced, tmp_path):
-    done = traced(THREADS)
+    done = traced(THREADS).ended_well()
     spans = spans_of(done, tmp_path)
     live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(done.experiment))
     roots = [each for each in spans if not each.get("parentSpanId")]
     named = {attribute(each, "interpose.detail") for each in roots}
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert strangers(spans) == strangers(live) == []
     assert len({each["traceId"] for each in spans}) == 1 + 3 + 3 * 2  # the program, its jobs, and queries in no job
     assert {"job 0", "job 1", "job 2", "query 1", "query 2"} <= named
@@ -116,11 +115,10 @@ def test_every_span_of_a_server_with_threads_is_in_the_trace_of_its_parent(trace
     for package in ("fastapi", "uvicorn"):
         pytest.importorskip(package)
 
-    done = traced(SERVED.replace("MIDDLEWARE\n", middleware or "\n"))
+    done = traced(SERVED.replace("MIDDLEWARE\n", middleware or "\n")).ended_well()
     spans = spans_of(done, tmp_path)
     live = spans_in(json.loads(request) for request, _ in LiveSpans().requests(done.experiment))
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert strangers(spans) == strangers(live) == []
     assert len({each["traceId"] for each in spans}) == 1 + 3 * 8 * 2
     assert {(each["spanId"], each["traceId"]) for each in live} == {(each["spanId"], each["traceId"]) for each in spans}

@@ -38,12 +38,11 @@ PROGRAM = """
 def test_a_background_task_is_a_call_after_the_answer(traced):
     pytest.importorskip("starlette")
 
-    done = traced(PROGRAM)
+    done = traced(PROGRAM).ended_well()
     tasks = done.events(BACKGROUND)
     (request,) = done.events("starlette.routing.Route.handle")
     found = list(sleeps(Survey(Analysis(done.experiment))))
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert len(tasks) == 2
     assert all(each.start_ns >= int(done.stdout) for each in tasks)
     assert [each.wall_ns >= least for each, least in zip(tasks, (50_000_000, 20_000_000), strict=True)] == [True, True]

@@ -32,11 +32,10 @@ def test_what_each_child_used_is_what_the_kernel_counted(traced):
         run(0.05, 60)
         for pid, ns in used.items():
             print(pid, ns)
-    """)
+    """).ended_well()
     told = dict(map(int, line.split()) for line in done.stdout.splitlines())
     found = {child.record.pid: child for child in done.experiment.founder.children}
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert sum(told.values()) == pytest.approx(sum(found[pid].record.cpu_ns for pid in told), abs=20_000)
     assert found[max(told, key=lambda pid: found[pid].record.start_ns)].record.memory_kib > 60 * 1024
     assert all(done.experiment.founder.own_line(each.record.stack).function == "run" for each in found.values())
@@ -82,10 +81,9 @@ def figures_of(child):
 
 @pytest.mark.long
 def test_all_that_the_kernel_counts_of_a_child_is_there_whoever_waits(traced):
-    done = traced(REAPED)
+    done = traced(REAPED).ended_well()
     children = done.experiment.founder.children
 
-    assert (done.returncode, done.stderr) == (0, "")
     told = [list(map(int, line.split())) for line in done.stdout.splitlines()]
     assert [figures_of(child) for child in children] == [[pytest.approx(each, abs=2) for each in line] for line in told]
     assert [child.is_exact for child in children] == [True] * 7 + [False]
@@ -125,10 +123,9 @@ def test_of_children_that_are_waited_for_at_once_each_has_its_own_figures(traced
         threads = [threading.Thread(target=run, args=(turns,)) for turns in (10, 100000, 300000, 10, 200000, 10)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
-    """)
+    """).ended_well()
     found = {child.record.pid: child for child in done.experiment.founder.children}
 
-    assert (done.returncode, done.stderr) == (0, "")
     for line in done.stdout.splitlines():
         pid, *own = line.split()
         minutes_and_seconds = [each.rstrip("s").split("m") for each in own]

@@ -46,11 +46,10 @@ def test_calls_in_progress_in_one_greenlet_are_not_made_inside_those_of_another(
         print(error)
     print([each.switch() for each in greenlets[:49]] == list(range(49)))
     print(things.outer.__name__, sum(each.dead for each in greenlets))
-    """.replace("things.inner = call", "things.__dict__['inner'] = call"))  # fmt: skip
+    """.replace("things.inner = call", "things.__dict__['inner'] = call")).ended_well()  # fmt: skip
     founder = done.experiment.founder
     calls = done.events("outer")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "True\nthrown\nTrue\nouter 50\n"
     assert len(calls) == 50
     assert [event.parent for event in calls] == [0] * 50
@@ -100,11 +99,10 @@ def test_with_gevent_patched_before_and_after(when, recorded):
     for package in ("gevent", "requests"):
         pytest.importorskip(package)
 
-    done = recorded(GEVENT, when)
+    done = recorded(GEVENT, when).ended_well()
     founder = done.experiment.founder
     sent = done.events("requests.Session.send")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[0] == str([f"/{number}" for number in range(20)])
     assert done.stdout.splitlines()[1] == "[0, 1, 2] True"
     assert len(sent) == len(done.events("urllib3.HTTPConnectionPool.urlopen")) == 20
@@ -137,10 +135,9 @@ def test_what_is_called_in_a_greenlet_is_of_its_task(traced):
         connection.execute("select 'before'")
         gevent.joinall([gevent.spawn(order, number) for number in range(5)])
         connection.execute("select 'after'")
-    """)
+    """).ended_well()
     tasks = [event.task for event in done.events("sqlite3.Connection.execute")]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert tasks[0] == tasks[-1] == 0
     assert sorted(Counter(tasks[1:-1]).values()) == [3] * 5
     assert 0 not in tasks[1:-1]
@@ -164,10 +161,9 @@ def test_a_parent_that_begins_where_its_child_ends_is_seen_as_the_child(recorded
             kept.append(greenlet(last))
             assert greenlet(os.getcwd, parent=kept[-1]).switch() == "back"
             os.getcwd()
-    """)
+    """).ended_well()
     tasks = [event.task for event in done.events("getcwd")]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert len(tasks) == 150
     assert set(tasks[2::3]) == {0}
     assert 0 not in tasks[0::3] + tasks[1::3]

@@ -55,11 +55,10 @@ def test_what_is_done_inside_is_inside_and_what_is_done_outside_is_not(traced):
         plain(1)
     plain(2)
     missing("/outside")
-    """)
+    """).ended_well()
     (outer,), (inner,) = marked(done, "outer"), marked(done, "inner")
     intrinsic = done.experiment.founder.intrinsic(outer.intrinsic)
 
-    assert (done.returncode, done.stderr) == (0, "")
     wanted = ("/inner", "/out", "/plain")
     assert [chain for chain in tree(done, "os.stat") if chain[0].startswith(wanted)] == [
         ("/inner", "inner", "outer"),
@@ -204,7 +203,7 @@ OVERLAPPING = MARKS + """
 
 @pytest.mark.interpreter_lock
 def test_tasks_that_overlap_are_kept_apart(traced):
-    done = traced(OVERLAPPING)
+    done = traced(OVERLAPPING).ended_well()
     founder = done.experiment.founder
     chains = [chain for chain in tree(done, "os.stat") if chain[0][:3] in ("/be", "/in", "/af", "/ba", "/ou")]
     numbers = range(1, 6)
@@ -213,7 +212,6 @@ def test_tasks_that_overlap_are_kept_apart(traced):
     expected += [(f"/{when}/{number}", "served") for number in numbers for when in ("before", "after")]
     expected += [(f"/outside/{number}",) for number in numbers]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert chains == sorted(expected)
     of_calls = {}
     for event in done.events("os.stat"):

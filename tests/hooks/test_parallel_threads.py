@@ -105,8 +105,7 @@ def read(done):
 
 
 def check(traced, interpose, rounds, **how):
-    done = traced(PROGRAM, str(rounds), **how)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = traced(PROGRAM, str(rounds), **how).ended_well()
     counted, lock_is_on = json.loads(done.stdout)
     found, moved = read(done)
 

@@ -61,9 +61,8 @@ def lines(process):
 
 
 def test_the_resource_tracker_is_idle_and_its_command_is_not_the_programs_code(traced):
-    done = traced(SHARES)
+    done = traced(SHARES).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     (tracker,) = done.experiment.processes[1:]
     assert {kind for _, kind in kinds(waits(done, tracker))} == {"idle"}
     assert not lines(tracker)
@@ -71,25 +70,22 @@ def test_the_resource_tracker_is_idle_and_its_command_is_not_the_programs_code(t
 
 @pytest.mark.parametrize("way", ["spawn", "forkserver"])
 def test_helpers_of_multiprocessing_are_idle(traced, way):
-    done = traced(SPAWNS, way)
+    done = traced(SPAWNS, way).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     waited = [kinds(waits(done, process)) for process in done.experiment.processes[1:]]
     assert {kind for each in waited for _, kind in each} == {"idle", "sleep"}
     assert not [line for process in done.experiment.processes[1:] for line in lines(process) if line[0] == "<string>"]
 
 
 def test_who_reads_the_output_of_its_child_waits_for_the_child(traced):
-    done = traced(READS)
+    done = traced(READS).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert {kind for _, kind in kinds(waits(done))} == {"process"}
 
 
 def test_a_forked_child_that_reads_from_its_parent_is_idle_and_else_waits_for_its_own_child(traced):
-    done = traced(FORKS)
+    done = traced(FORKS).ended_well()
     founder, child = done.experiment.processes[:2]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [kind for name, kind in kinds(waits(done, founder)) if name == "os.read"] == ["process"]
     assert [kind for name, kind in kinds(waits(done, child)) if name == "os.read"] == ["idle", "process"]

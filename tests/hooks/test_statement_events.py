@@ -221,10 +221,9 @@ def calls_of(experiment: Experiment) -> Counter[tuple[str | None, str | None]]:
 def test_lines_are_told_in_the_order_in_which_a_trace_function_sees_them(traced, name):
     source = REFERENCE + PROGRAMS[name] + PRINTED
     reference = traced(source, "reference", INTERPOSE="0")
-    done = traced(source, **ON)
+    done = traced(source, **ON).ended_well()
 
     expected = [[tuple(each) for each in lines] for lines in json.loads(reference.stdout)]
-    assert (done.returncode, done.stderr) == (0, "")
     assert functions_lines(done.experiment.founder) == expected
     assert sum(map(len, expected)) > 20
 
@@ -419,9 +418,8 @@ def test_after_the_recordings_end_there_are_no_more(traced):
         interpose.stop_process()
         """,
         **ON,
-    )
+    ).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done, "work") == [5]
 
 
@@ -444,16 +442,14 @@ def test_line_trace_that_is_switched_on_by_the_program_tells_its_lines(traced):
         """,
         INTERPOSE="1",
         INTERPOSE_STATEMENTS="1",
-    )
+    ).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done, "work") == [5, 5]
 
 
 def test_calls_too_deep_inside_others_have_no_lines(traced):
-    done = traced(RECURSION.replace("climb(2, 5)", "climb(2, 20)"), **ON, INTERPOSE_LINES_DEPTH="4")
+    done = traced(RECURSION.replace("climb(2, 5)", "climb(2, 20)"), **ON, INTERPOSE_LINES_DEPTH="4").ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert len(statements(done.experiment.founder)) == executed(done.experiment) > 0
 
 
@@ -480,9 +476,8 @@ def test_a_second_recording_in_one_process_has_numbers_of_its_own(recorded):
         shims.end()
         os.stat("/")
         work(4)
-    """)
+    """).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     for number in (1, 2):
         founder = Experiment(str(done.directory / f"test.{number}.er")).founder
         assert [place(founder, event)[0] for event in statements(founder)].count("work") == 1

@@ -56,9 +56,8 @@ def names(process):
 
 
 def test_threads_are_told_by_the_names_that_they_had_last(traced):
-    done = traced(NAMED)
+    done = traced(NAMED).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     found = sorted(names(done.experiment.founder).values())
     assert found == ["", "", "later", ("long " * 30).strip(), "main", "pool_0", "worker 1", "wörker"]
 
@@ -147,9 +146,8 @@ def test_a_name_that_is_computed_by_the_end_is_not_asked_for_and_no_other_thread
             thread.start()
             thread.join()
         """
-    )
+    ).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert sorted(names(done.experiment.founder).values()) == ["first", "main", "very last"]
 
 
@@ -185,7 +183,6 @@ def test_an_own_function_of_that_name_is_no_thread(traced):
                 return (lambda: self)() and threading.get_ident()
         assert Own()._set_ident() == Closed()._set_ident() == threading.get_ident()
         """
-    )
+    ).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert names(done.experiment.founder) == {1: "main"}

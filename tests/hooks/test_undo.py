@@ -84,8 +84,7 @@ def load():
 
 def run(recorded: Run, source: str, *arguments: str) -> tuple[dict, list]:
     """What the program says of itself, and the intrinsics that were interposed in it."""
-    done = recorded(PROGRAM + source, *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = recorded(PROGRAM + source, *arguments).ended_well()
     intrinsics = ElementTree.parse(f"{done.path}/map.xml").iter("intrinsic")
     return json.loads(done.stdout), [each.attrib for each in intrinsics if each.get("installed") == "1"]
 

@@ -72,12 +72,11 @@ EXECUTES = {"psycopg2": "psycopg2.cursor.execute", "psycopg": "psycopg.Cursor.ex
 @pytest.mark.parametrize("driver", LISTEN)
 def test_statements_are_counted_as_the_server_logs_them(traced, driver):
     pytest.importorskip(driver)
-    done = traced(LOGGED.format(driver=driver, listen=LISTEN[driver]))
+    done = traced(LOGGED.format(driver=driver, listen=LISTEN[driver])).ended_well()
     process = done.experiment.founder
     details = [process.string(event.detail) for event in done.events(EXECUTES[driver])]
     first, last = details.index("set log_statement = ?"), len(details) - 1
 
-    assert (done.returncode, done.stderr) == (0, "")
     ran = details[first + 1 : last + 1]
     begins = 1  # the last statement's transaction, which the driver begins by itself
     assert len(ran) + begins == int(done.stdout)
@@ -113,11 +112,10 @@ print(len(numbers))
 @pytest.mark.parametrize("consolidates", ["0", "1"])
 def test_blocks_within_others_end_no_transaction(traced, consolidates):
     pytest.importorskip("psycopg")
-    done = traced(NESTED_BLOCKS, INTERPOSE_CONSOLIDATE=consolidates)
+    done = traced(NESTED_BLOCKS, INTERPOSE_CONSOLIDATE=consolidates).ended_well()
     made = {row.name: row.sums.calls for row in transactions(Analysis(done.experiment)).rows}
     ended = sum(calls for name, calls in made.items() if not name.startswith("."))
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert ended == int(done.stdout), made
 
 
@@ -140,10 +138,9 @@ def test_waiting_for_a_notification_is_idle(traced):
         listening.poll()
         assert len(listening.notifies) == 1
         """
-    )
+    ).ended_well()
     [wait] = done.events("select.select")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.experiment.founder.intrinsic(wait.intrinsic).kind == "idle"
 
 
@@ -175,10 +172,9 @@ def test_what_others_are_told_of_a_connection_is_as_before(traced):
             early(mine, "select 2")
             print(type(cursor.execute).__name__, cursor.execute.__qualname__)
         """
-    )
+    ).ended_well()
     process = done.experiment.founder
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "method_descriptor cursor.execute\n"
     assert [process.string(event.detail) for event in done.events("psycopg2.cursor.execute")][-2:] == ["select ?"] * 2
 
@@ -215,11 +211,10 @@ def test_awaited_rows_are_counted_once_and_put_together(traced, rows):
         asyncio.run(main())
         """,
         INTERPOSE_ROWS=rows,
-    )
+    ).ended_well()
     events = done.events("psycopg.AsyncCursor.__anext__")
     gathered = sum(thread.record.gathered for thread in done.experiment.founder.threads)
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert sum(event.bytes for event in events) == 1000
     assert len(events) + gathered == 1002
     assert (gathered == 0) == (rows == "each")

@@ -53,13 +53,12 @@ def test_each_statement_is_an_event_of_the_drivers_alone(traced, name):
     pytest.importorskip(module)
     if server:
         need_server(server)
-    done = traced(PROGRAM, address)
+    done = traced(PROGRAM, address).ended_well()
     process = done.experiment.founder
     own = [each for each in done.events(intrinsic) if process.own_line(each.stack)]
     details = [process.string(each.detail) for each in own]
     ours = [each for each in details if "alchemy_orders" in each]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert len(ours) == int(done.stdout) == 14
     assert {each.parent for each in own} == {0}
     assert all(process.own_line(each.stack).own for each in own)
@@ -106,11 +105,10 @@ def test_each_awaited_statement_is_an_event_of_the_drivers_alone(traced, name):
     module, address, intrinsics = AWAITED[name]
     pytest.importorskip(module)
     need_server("postgresql")
-    done = traced(AWAITING, address)
+    done = traced(AWAITING, address).ended_well()
     process = done.experiment.founder
     ran = [each for intrinsic in intrinsics for each in done.events(intrinsic)]
     ours = [each for each in ran if "alchemy_orders" in process.string(each.detail)]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert len(ours) == int(done.stdout) == 24
     assert {each.parent for each in ours} == {0}

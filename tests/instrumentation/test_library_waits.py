@@ -52,11 +52,10 @@ def test_a_task_that_did_not_have_to_wait_is_counted(traced):
                 await orders.get()
             await asyncio.gather(*(hold(lock) for _ in range(3)))
         asyncio.run(main())
-    """)
+    """).ended_well()
     waited = done.events("asyncio.Lock.acquire")
     slept = done.events("asyncio.sleep")
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert passed(done) > 2900
     assert len(done.events("asyncio.Queue.put") + done.events("asyncio.Queue.get")) < 100
     # On a busy machine one of the thousand that found it free may take as long as a wait.

@@ -335,8 +335,7 @@ def results(tmp_path, recorded):
                 assert call() is given
             except ValueError:
                 pass
-    """)
-        assert (done.returncode, done.stderr) == (0, "")
+    """).ended_well()
         founder = done.experiment.founder
         plain, later = (done.events(name) for name in ("answer", "answer_later"))
         calls = [[founder.string(event.detail) for event in events if not event.parent] for events in (plain, later)]
@@ -387,9 +386,8 @@ def test_a_statement_is_read_by_its_drivers_dialect_also_where_another_had_the_s
     for call in (drivers.sqlite, drivers.mysql, drivers.postgresql, drivers.oracle, drivers.other) * 2:
         call(sql)
         call(sql.encode())
-    """)
+    """).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert set(done.details("mysql")) == set(done.details("other")) == {"select ? from ?"}
     assert set(done.details("sqlite")) == {'select ? from "b"'}
     assert set(done.details("postgresql")) == set(done.details("oracle")) == {'select "a" from "b"'}
@@ -424,9 +422,8 @@ CONNECTING = """
 def test_of_a_connection_string_in_the_place_of_a_name_no_password_is_kept(recorded, tmp_path, detail, arguments, kept):
     (tmp_path / "drivers.py").write_text("def connect(*arguments, **names): pass\n")
 
-    done = recorded(CONNECTING.format(detail=detail, arguments=arguments))
+    done = recorded(CONNECTING.format(detail=detail, arguments=arguments)).ended_well()
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert done.details("connect") == [kept]
 
 
@@ -441,10 +438,9 @@ def test_an_argument_that_is_none_is_listed_and_the_rest_is_recorded(recorded, w
     record(Intrinsic("bad", "time:sleep", "sleep", {what}), Intrinsic("good", "time:monotonic", "sleep"))
     time.sleep(0)
     time.monotonic()
-    """)
+    """).ended_well()
     word = what.rpartition("=")[2].strip('"').replace("10**30", "1" + "0" * 30)
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert word in done.experiment.founder.not_interposed["bad"]
     assert done.events("good")
 

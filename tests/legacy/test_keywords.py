@@ -163,10 +163,9 @@ def test_a_program_that_starts_with_a_control_file_is_recorded_as_it_says(traced
         connection.execute("select 2")
         """,
         INTERPOSE_CONTROL=str(tmp_path / "f"),
-    )
+    ).ended_well()
     founder = done.experiment.founder
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert [founder.intrinsic(event.intrinsic).name for event in done.events()] == ["sqlite3.Connection.execute"]
     assert [event.text for event in founder.log.events if event.kind == "warning"] == [
         f"{tmp_path}/f:4: MOOD is not a keyword of FILTER"

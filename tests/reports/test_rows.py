@@ -39,12 +39,11 @@ def fetched(done, name):
 
 @pytest.mark.parametrize("rows", ["each", "cursor", "auto"])
 def test_every_row_is_counted_once_and_times_are_those_of_the_fetches(traced, rows):
-    done = traced(FETCHES, INTERPOSE_ROWS=rows)
+    done = traced(FETCHES, INTERPOSE_ROWS=rows).ended_well()
     process = done.experiment.founder
     inserting = done.events("sqlite3.Connection.executemany")[1]
     inside = [event for event in fetched(done, "__next__") if event.parent == inserting.call]
 
-    assert (done.returncode, done.stderr) == (0, "")
     assert sum(event.bytes for event in fetched(done, "fetchone")) == 3000
     assert sum(event.bytes for event in fetched(done, "fetchmany")) == 3000
     assert sum(event.bytes for event in inside) == 3000
