@@ -40,7 +40,8 @@ class NotRecorded:
 
 
 def directory(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The user's state directory, made if necessary; None if it cannot be made or belongs to somebody else."""
+    """The user's state directory, made if necessary; None if it cannot be made, there is no home to make it in, or it
+    belongs to somebody else."""
     return _directory(environment.get("XDG_STATE_HOME", ""), ".local/state")
 
 
@@ -52,7 +53,7 @@ def cache_directory() -> str | None:
 def _directory(base: str, in_home: str) -> str | None:
     if not base.startswith("/"):  # the XDG specification: relative paths are ignored
         home = os.path.expanduser("~")
-        if not home.startswith("/"):
+        if not home.startswith("/") or not os.path.isdir(home):  # some users have a home that must not exist
             return None
         base = os.path.join(home, in_home)
     return private_directory(os.path.join(base, "interpose"))

@@ -118,9 +118,17 @@ def test_where_nothing_can_be_kept_nothing_happens(monkeypatch, tmp_path):
 
 def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", "here")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
 
-    assert state.directory() == str(tmp_path / "home" / ".local" / "state" / "interpose")
+    assert state.directory() == str(tmp_path / ".local" / "state" / "interpose")
+
+
+def test_a_home_that_does_not_exist_is_not_made(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nonexistent"))
+
+    assert state.experiments_directory() is None
+    assert not (tmp_path / "nonexistent").exists()
 
 
 def test_experiments_elsewhere_are_found(home):

@@ -266,6 +266,16 @@ def test_each_worker_chooses_among_the_tasks_that_it_runs(traced, tmp_path, pool
     assert {process.log.within for process in experiment.processes} == {""}
 
 
+def stand_in(directory, sources):
+    """Modules of packages that may be installed as well: each level has an `__init__.py`, so these are found first."""
+    for name, source in sources.items():
+        file = directory / f"{name}.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(source)
+        for level in list(file.relative_to(directory).parents)[:-1]:
+            (directory / level / "__init__.py").touch()
+
+
 ROUTE = """
 class Route:
     async def handle(self, scope, receive, send):
@@ -289,8 +299,7 @@ ANSWERED_TWICE = """
 @pytest.mark.interpreter_lock
 @pytest.mark.parametrize("sampled", [{}, ONE_IN_THREE])
 def test_a_request_whose_scope_another_has_that_has_not_begun_is_inside_of_nothing(traced, tmp_path, sampled):
-    (tmp_path / "starlette").mkdir()
-    (tmp_path / "starlette" / "routing.py").write_text(ROUTE)
+    stand_in(tmp_path, {"starlette/routing": ROUTE})
 
     done = traced(ANSWERED_TWICE, **sampled).ended_well()
     parents = [event.parent for event in done.events("starlette.routing.Route.handle")]
@@ -332,9 +341,7 @@ GIVEN_UP = """
 
 @pytest.mark.interpreter_lock
 def test_a_request_is_inside_of_none_whose_scope_was_given_up(traced, tmp_path):
-    for name, source in {"starlette/routing": ROUTE, "uvicorn/protocols/http/h11_impl": CYCLE}.items():
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / f"{name}.py").write_text(source)
+    stand_in(tmp_path, {"starlette/routing": ROUTE, "uvicorn/protocols/http/h11_impl": CYCLE})
 
     done = traced(GIVEN_UP).ended_well()
 
