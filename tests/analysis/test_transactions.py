@@ -196,6 +196,29 @@ def test_batch_is_divided_by_commits(shop):
     assert rows(made)[".EXIT"][:3] == (1, 0, 1900)
 
 
+@pytest.mark.parametrize("rollbacks", [[1], [1, 2]])
+@pytest.mark.parametrize("is_statement", [False, True])
+def test_a_transaction_after_a_rollback_that_ended_none_begins_with_its_first_call(shop, rollbacks, is_statement):
+    drop = {"intrinsic": shop.build.intrinsic("sqlite3.Connection.rollback", "db")}
+    if is_statement:
+        drop = {"intrinsic": shop.query, "detail": shop.build.string("ROLLBACK")}
+    calls = []
+    for begin in range(1000, 9000, 2000):
+        calls += [event(begin + 100 * number, 10, **drop) for number in rollbacks]
+        calls += [event(begin + 500 + 300 * number, 200, intrinsic=shop.query) for number in range(2)]
+        calls += [event(begin + 1100, 100, intrinsic=shop.commit, stack=shop.ask)]
+        calls += [event(begin + 1200 + 100 * number, 10, **drop) for number in rollbacks]
+    made = shop.made(calls)
+    plain = transactions(Analysis(Experiment(str(shop.build.directory)), consolidator=PlainConsolidator))
+
+    assert rows(made) == rows(plain)
+    assert rows(made)["ask"][:3] == (4, 0, 4 * 700)
+    assert split(made, "ask") == {"db": 4 * 500, "logic": 4 * 200}
+    assert rows(made)[".INIT"][:3] == (1, 0, 1500)
+    assert rows(made)[".IDLE"][:3] == (3, 0, 3 * 1300)
+    assert rows(made)[".EXIT"][:3] == (1, 0, 1800)
+
+
 BEFORE_THE_DATABASE = """
     import sqlite3, sys, time
     def atom(connection):

@@ -519,7 +519,8 @@ cdef class CompiledConsolidator(Records):
         else:
             into = self.hold(thread)
         if not parent and into != ROOT:
-            self.nodes[into].figures[BITS] |= told.bits & (BUSY if event[TASK] else BUSY | ASKS)
+            # After a rollback the tracker is asked about the next call, which begins a transaction.
+            self.nodes[into].figures[BITS] |= told.bits & (BUSY if event[TASK] or told.bits & DROPS else BUSY | ASKS)
         node = self.node_of(into, keys, told.name if is_span else 0)
         if awaited:
             self.take_over(node, awaited)

@@ -250,7 +250,8 @@ class PlainConsolidator:
                 into, after = self._step(thread, outermost)
             else:
                 into = self._hold(thread)
-            into.told[0] |= told[0] & (BUSY | ASKS)
+            # After a rollback the tracker is asked about the next call, which begins a transaction.
+            into.told[0] |= told[0] & (BUSY if told[0] & DROPS else BUSY | ASKS)
         self._ended = awaited
         node = self._node(into, key, name if is_span else 0)
         self._ended = None
