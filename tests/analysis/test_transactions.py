@@ -219,6 +219,111 @@ def test_a_transaction_after_a_rollback_that_ended_none_begins_with_its_first_ca
     assert rows(made)[".EXIT"][:3] == (1, 0, 1800)
 
 
+def of_tasks(shop, begin, task):
+    """What a task does with a database: a query that waits, a sleep, a commit, a rollback without effect."""
+    rollback = shop.build.intrinsic("sqlite3.Connection.rollback", "db")
+    return [
+        event(begin, 300, 20, intrinsic=shop.query, inner_wall_ns=270, task=task),
+        event(begin + 350, 50, 5, intrinsic=shop.show, task=task),
+        event(begin + 500, 100, 10, intrinsic=shop.commit, inner_wall_ns=90, stack=shop.ask, task=task),
+        event(begin + 610, 10, 1, intrinsic=rollback, task=task),
+    ]
+
+
+def in_order_of_ends(events):
+    return sorted(events, key=lambda each: each["start_ns"] + each["wall_ns"])
+
+
+def test_what_a_task_commits_is_a_transaction_of_the_task(shop):
+    calls = [*of_tasks(shop, 1000, 1), *of_tasks(shop, 1100, 2), *of_tasks(shop, 3000, 1), *of_tasks(shop, 3005, 2)]
+    left = [event(5000, 100, intrinsic=shop.query, task=task) for task in (1, 3)]
+    made = shop.made(in_order_of_ends([*calls, *left]))
+    plain = transactions(Analysis(Experiment(str(shop.build.directory)), consolidator=PlainConsolidator))
+
+    assert [(row.name, row.sums, row.split) for row in made.rows] == [
+        (row.name, row.sums, row.split) for row in plain.rows
+    ]
+    assert rows(made)["ask"] == (4, 0, 4 * 600, 4 * 35)
+    assert split(made, "ask") == {"db": 4 * 400, "screen": 4 * 50, "suspended": 4 * 150}
+    assert on_thread(made)["ask"] == (4 * 90, 4 * (600 - 90))
+    assert rows(made)[".OTHER"][:3] == (1, 0, 10_000 - 4 * 90)
+    assert made.thread_ns == 10_000
+
+
+def test_what_tasks_roll_back_or_never_commit_is_in_no_transaction(shop):
+    drop = {"intrinsic": shop.query, "detail": shop.build.string("ROLLBACK")}
+    made = shop.made(
+        [
+            event(1000, 100, intrinsic=shop.query, task=1),
+            event(1200, 100, task=1, **drop),
+            event(1400, 100, intrinsic=shop.query, task=2),
+        ]
+    )
+
+    assert on_thread(made) == {".OTHER": (10_000, 0)}
+
+
+@pytest.mark.parametrize("around", ["serve", "mark"])
+def test_where_requests_are_served_what_other_tasks_commit_is_no_transaction(shop, around):
+    before = of_tasks(shop, 1000, 1)
+    request = [
+        event(2500, 100, intrinsic=shop.query, task=2, call=2, parent=1),
+        event(2700, 100, intrinsic=shop.commit, stack=shop.again, task=2, call=3, parent=1),
+        event(2000, 2000, 30, inner_wall_ns=300, intrinsic=getattr(shop, around), task=2, call=1),
+    ]
+    beside = [*of_tasks(shop, 1800, 3), *of_tasks(shop, 2200, 4), *of_tasks(shop, 3800, 5), *of_tasks(shop, 6000, 1)]
+    for each in beside:
+        each["stack"] = shop.again if each.get("stack") else 0
+    made = shop.made(in_order_of_ends([*before, *request, *beside]))
+    plain = transactions(Analysis(Experiment(str(shop.build.directory)), consolidator=PlainConsolidator))
+
+    assert rows(made) == rows(plain)
+    assert {name: row[0] for name, row in rows(made).items() if not name.startswith(".")} == {
+        "ask": 1,
+        {"serve": "flask.Flask.wsgi_app", "mark": "interpose.transaction"}[around]: 1,
+    }
+    assert made.thread_ns == 10_000
+
+
+IN_TASKS = """
+    import asyncio, sqlite3, time
+    took = []
+    async def pay(connection, times):
+        for number in range(times):
+            begun = time.perf_counter_ns()
+            connection.execute("insert into t values (1)")
+            await asyncio.sleep(0.01)
+            connection.commit()
+            took.append(time.perf_counter_ns() - begun)
+            connection.rollback()
+            await asyncio.sleep(0.02)
+    async def main():
+        connections = [sqlite3.connect(":memory:", isolation_level=None) for _ in range(4)]
+        for each in connections:
+            each.execute("create table t (a)")
+        await pay(connections[0], 2)
+        await asyncio.gather(*[pay(each, 3) for each in connections])
+    asyncio.run(main())
+    print(len(took), sum(took))
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_transactions_of_tasks_take_as_long_as_the_program_measures(traced, consolidates):
+    done = traced(IN_TASKS, INTERPOSE_CONSOLIDATE=consolidates)
+    count, took_ns = map(int, done.stdout.split())
+    analysis = Analysis(done.experiment)
+    made = transactions(analysis)
+    found = {row.name: row for row in made.rows}
+
+    assert found["pay"].sums.calls == count
+    assert found["pay"].response_ns == pytest.approx(took_ns, rel=0.1, abs=1_000_000)
+    assert found["pay"].split["sleep"].wall_ns >= count * 10_000_000
+    assert made.thread_ns == analysis.total.wall_ns
+    for row in made.rows:
+        assert sum(share.wall_ns for share in row.split.values()) == row.thread_ns + row.overlap_ns
+
+
 BEFORE_THE_DATABASE = """
     import sqlite3, sys, time
     def atom(connection):

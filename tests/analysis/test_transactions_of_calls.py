@@ -55,6 +55,30 @@ def test_where_requests_of_tasks_overlap_each_call_is_of_its_tasks_request(shop)
     assert kept(shop, "TRANSACTION == ''") == ["SELECT 4"]
 
 
+@pytest.mark.parametrize("is_serving", [False, True])
+def test_a_call_of_a_task_is_of_the_transaction_that_the_task_commits(shop, is_serving):
+    asked, commit = shop.number_of("sqlite3.Cursor.execute", "db"), "sqlite3.Connection.commit"
+    shop.numbers[commit] = shop.intrinsic(commit, "db", transaction="ends")
+    served = shop.number_of("wsgi.request", "logic")
+
+    def put(number, at, wall, intrinsic, detail, task, line=88):
+        values = {"intrinsic": intrinsic, "detail": shop.string(detail), "call": number, "task": task}
+        shop.rows.append(event(at * MS, wall * MS, thread=1, stack=shop.stack_of(line), **values))
+
+    put(1, 1, 1, asked, "SELECT 1", 7)
+    put(2, 2, 2, asked, "SELECT 2", 8)
+    put(3, 5, 1, shop.numbers[commit], "commit 7", 7, line=99)
+    put(4, 6, 1, asked, "SELECT 3", 7)
+    put(5, 7, 1, shop.numbers[commit], "commit 8", 8, line=77)
+    if is_serving:
+        put(6, 7, 2, served, "GET /a", 9)
+    shop.now[1] = 12 * MS
+    shop.survey()
+
+    assert kept(shop, "TRANSACTION == 'line_99'") == ["SELECT 1", "commit 7"]
+    assert kept(shop, "TRANSACTION == 'line_77'") == ([] if is_serving else ["SELECT 2", "commit 8"])
+
+
 @pytest.mark.parametrize("token", sorted(TOKENS.keys() - {"LABEL"}))  # LABEL needs one in the experiment
 def test_every_token_that_help_lists_can_be_used(shop, token):
     shop.ask(BY_NUMBER)

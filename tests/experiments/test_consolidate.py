@@ -179,15 +179,18 @@ def test_both_end_what_is_between_transactions_in_the_same_way(made, has_names):
 
 
 calls_of_drivers = st.lists(
-    st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5), st.booleans()), min_size=3, max_size=30
+    st.tuples(st.integers(1, 2), st.integers(1, 5), st.integers(0, 5), st.booleans(), st.sampled_from([0, 0, 1, 2])),
+    min_size=3,
+    max_size=30,
 )
 
 
 @given(calls_of_drivers, st.integers(0, 30), st.integers(1, 9))
 def test_both_begin_and_end_transactions_with_the_same_call_of_a_database(made, cut, waiting):
     rows = []
-    for number, (thread, intrinsic, detail, is_inside) in enumerate(made, 1):
-        alike = {"thread": thread, "detail": detail, "start_ns": 100 * number, "intrinsic": intrinsic}
+    for number, (thread, intrinsic, detail, is_inside, task) in enumerate(made, 1):
+        alike = {"thread": thread, "detail": detail, "start_ns": 100 * number, "intrinsic": intrinsic, "task": task}
+        alike["stack"] = number % 3
         if is_inside:
             rows.append({**alike, "wall_ns": 20, "call": 1000 + number, "parent": number})
         rows.append({**alike, "wall_ns": 50, "call": number, "intrinsic": 1 if is_inside else intrinsic})

@@ -116,6 +116,35 @@ def test_what_is_in_progress_where_the_kept_records_end_counts_once_and_under_it
     assert told(built) == before
 
 
+@pytest.mark.parametrize("consolidator", [None, PlainConsolidator])
+def test_tasks_have_no_transactions_after_kept_records_with_requests_either(tmp_path, consolidator):
+    build = Build(tmp_path / "t.1.er")
+    serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
+    query = build.intrinsic("sqlite3.Cursor.execute", "db")
+    commit = build.intrinsic("sqlite3.Connection.commit", "db", transaction="ends")
+    stack = build.stack(build.site("/home/u/shop/orders.py", 5, "pay"))
+    for begin in (1000, 5000, 9000):
+        build.block(
+            [
+                event(begin, 100, intrinsic=query, task=2, call=begin),
+                event(begin + 200, 100, intrinsic=commit, stack=stack, task=2, call=begin + 1),
+                *([event(900, 1000, intrinsic=serve, task=1, call=1)] if begin == 1000 else []),
+            ]
+        )
+    build.thread(end_ns=START_NS + 20_000, end_cpu_ns=100, tid=9, main=1, recorded=7)
+    build.ended(20_000, 100)
+    path = build.write()
+    process = Experiment(str(path)).founder
+    for kept in range(3):
+        made = transactions(Analysis(Experiment(str(path)), consolidator=consolidator))
+        assert {row.name: row.sums.calls for row in made.rows} == {"flask.Flask.wsgi_app": 1, ".OTHER": 1}
+
+        keeper = Keeper(process, Pauses(), consolidator=consolidator)
+        block = list(process.events.blocks())[kept]
+        keeper.add(block.head.sequence, block.events)
+        keeper.write(process.directory)
+
+
 def test_what_comes_after_what_is_kept_is_added(built, tmp_path):
     process = Experiment(str(built)).founder
     before = told(built)[0]

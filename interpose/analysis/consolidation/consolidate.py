@@ -127,9 +127,10 @@ def _once(
         kept = None  # they tell more
     whole = _from_kept(process, by, selection) if kept else None
     said = kept[0] if kept else None
-    if said and tracker:
+    if said and whole and tracker:
         tracker.go_on_from(said.until)
         tracker.go_on_with(said.open)
+        go_on_serving(tracker, whole)
     fresh = Records(by)
     if process.events is not None:
         fresh = Records(by, _from_events(process, by, consolidator, selection, histograms, tracker, said))
@@ -142,6 +143,13 @@ def _once(
     records.take_in(whole, plain=tracker is None)
     records.take_in(fresh)
     return records
+
+
+def go_on_serving(tracker: Tracker, kept: Records) -> None:
+    """Let `tracker` know of which threads a call in kept records was a transaction."""
+    place = kept.by.index("thread")
+    for thread in {each.key[place] for each in kept.calls() if each.name}:
+        tracker.serve(thread, 0)
 
 
 def name_what_was_open(records: Records, tracker: Tracker) -> None:

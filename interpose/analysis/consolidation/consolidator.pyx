@@ -22,7 +22,7 @@ from interpose.analysis.consolidation.sums import (
     RECORDS_AT_MOST,
     WAITING_AT_MOST,
 )
-from interpose.analysis.transactions.tracking import Between, Outermost
+from interpose.analysis.transactions.tracking import Between, Outermost, is_pseudo
 from interpose.experiments.format.consolidated import OTHER, Found
 
 cdef enum:
@@ -44,6 +44,7 @@ cdef enum:
     READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
     ASKS = 256, AFRESH = 512, DROPS = 1024, RELEASES = 2048
     DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # the tracker is asked at each such call
+    OF_TASKS = ASKS | ENDS | AFRESH | DROPS  # what counts of what a call of a task means for transactions
 
 cdef enum:
     FINE_BITS = 6
@@ -67,6 +68,8 @@ cdef uint64_t longest_ns = LONGEST_NS
 cdef uint64_t latest_ns = LATEST_NS
 cdef uint64_t by_detail = tracking.BY_DETAIL
 cdef uint64_t by_intrinsic = tracking.BY_INTRINSIC
+cdef uint64_t by_stack = tracking.BY_STACK
+cdef uint64_t number_bits = tracking.NUMBER
 cdef uint64_t idle = tracking.IDLE
 cdef uint64_t other_detail = OTHER
 
@@ -230,6 +233,9 @@ cdef class CompiledConsolidator(Records):
     cdef size_t waiting  # calls that have not come and had others inside
     cdef size_t waiting_at_most
     cdef size_t held_threads
+    cdef size_t held_tasks  # that are in a transaction
+    cdef bint is_serving  # whether a call of the next one was a transaction, so that its tasks have no others
+    cdef uint64_t serving_thread
     cdef Slowest slow
     cdef uint64_t order
     cdef uint64_t impossible_count
@@ -319,6 +325,9 @@ cdef class CompiledConsolidator(Records):
         self.enough_wall = other.enough_wall
         self.waiting = other.waiting
         self.held_threads = other.held_threads
+        self.held_tasks = other.held_tasks
+        self.is_serving = other.is_serving
+        self.serving_thread = other.serving_thread
         self.impossible_count = other.impossible_count
         self.full = other.full
         self.slow.copy(other.slow)
@@ -352,6 +361,8 @@ cdef class CompiledConsolidator(Records):
     def records(self):
         """The records, each behind the one around it; nothing can be added any more."""
         cdef uint32_t i, following
+        if self.is_tracking:
+            self.let_tasks_go()
         for unended in self.tracker.unended if self.is_tracking else ():
             self.add_unended(unended)
         self.let_go()
@@ -428,6 +439,7 @@ cdef class CompiledConsolidator(Records):
             or event[PARENT] != self.last_parent
             or event[THREAD] != self.last_thread
             or self.role_of(event) & ~<uint64_t>(BUSY | ASKS)
+            or self.is_of_task(event)
         ):
             return False
         if self.is_tracking and self.role_of(event) & ASKS and not self.asks_nothing_new(event):
@@ -435,6 +447,10 @@ cdef class CompiledConsolidator(Records):
         if self.waiting == 1 and self.last_parent:  # for that parent
             return call != self.last_parent
         return self.waiting == 0 or self.find_holder(AWAITED, self.last_thread, call) == NONE
+
+    cdef inline bint is_of_task(self, const uint64_t *event) noexcept nogil:
+        """Whether this is an outermost call of a task, and may be in a transaction of the task."""
+        return self.is_tracking and event[TASK] != 0 and event[PARENT] == 0
 
     cdef inline bint asks_nothing_new(self, const uint64_t *event) noexcept nogil:
         """Whether it is known that a call of a database, beside the last one, begins nothing."""
@@ -487,7 +503,7 @@ cdef class CompiledConsolidator(Records):
         cdef uint64_t think_wall = 0, think_cpu = 0
         cdef uint32_t node, into, awaited = NONE
         cdef bint is_span = (role & SPAN) != 0
-        cdef bint ends = False
+        cdef bint ends = False, ends_of_task = False
         cdef Told told
         if role & ASKS and self.is_tracking and event[DETAIL]:
             with gil:
@@ -504,6 +520,9 @@ cdef class CompiledConsolidator(Records):
         if is_span:
             think_wall = min(told.think_wall, event[WALL])
             think_cpu = min(told.think_cpu, event[CPU])
+        if is_span and self.is_tracking and not (self.is_serving and thread == self.serving_thread):
+            with gil:
+                self.serve(thread, event[START])
         if parent:
             into = self.find_holder(AWAITED, thread, parent)
             if into == NONE:
@@ -513,26 +532,33 @@ cdef class CompiledConsolidator(Records):
         elif not self.is_tracking:
             into = ROOT
         elif event[TASK]:
-            into = self.hold(thread)  # tasks take turns: they begin and end no transaction of the thread
+            # Tasks take turns: they begin and end transactions of their own, none of the thread.
+            into = self.hold(thread)
+            if into != ROOT:
+                self.nodes[into].figures[BITS] |= told.bits & BUSY
+            into = self.step_of_task(event, &told, into, &ends_of_task)
         elif is_span or told.bits & DECIDES or (told.bits & ASKS and not self.has_asked(thread)):
             into = self.step(event, &told, role, &ends)
         else:
             into = self.hold(thread)
-        if not parent and into != ROOT:
+        if not parent and not event[TASK] and into != ROOT:
             # After a rollback the tracker is asked about the next call, which begins a transaction.
-            self.nodes[into].figures[BITS] |= told.bits & (BUSY if event[TASK] or told.bits & DROPS else BUSY | ASKS)
+            self.nodes[into].figures[BITS] |= told.bits & (BUSY if told.bits & DROPS else BUSY | ASKS)
         node = self.node_of(into, keys, told.name if is_span else 0)
         if awaited:
             self.take_over(node, awaited)
             self.give_back(awaited)
         self.add_figures(node, event, think_wall, think_cpu)
-        if role & ~<uint64_t>(BUSY | ASKS) == 0:
+        if role & ~<uint64_t>(BUSY | ASKS) == 0 and not self.is_of_task(event):
             self.keep_last(node, into)
             self.last_thread = thread
             self.last_parent = parent
         if ends:
             with gil:
                 self.close_after(thread)
+        if ends_of_task:
+            with gil:
+                self.close_of_task(thread, event[TASK])
         if self.waiting > self.waiting_at_most:
             self.let_go()
         return 0
@@ -651,14 +677,123 @@ cdef class CompiledConsolidator(Records):
         self.after = None
         return 0
 
+    cdef uint32_t step_of_task(self, const uint64_t *event, Told *told, uint32_t around, bint *ends) except 0 nogil:
+        """What an outermost call of a task is put into; `ends` whether a transaction of the task ends with it."""
+        cdef uint64_t decides = told.bits & OF_TASKS
+        cdef uint32_t held = self.find_holder(HELD, event[THREAD], event[TASK]) if self.held_tasks else <uint32_t>NONE
+        if decides & ASKS and (decides != ASKS or held == NONE):
+            with gil:
+                if not self.tracker.is_serving(event[THREAD]):
+                    held = self.ask_of_task(event, decides, told.stack, held, ends)
+        return held if held != NONE else around
+
+    cdef uint32_t ask_of_task(
+        self, const uint64_t *event, uint64_t decides, uint64_t stack, uint32_t held, bint *ends
+    ) except? 0:
+        """Have the tracker decide about a call of a task; returns what holds the task's transaction, if it is in one."""
+        thread, task = event[THREAD], event[TASK]
+        if held == NONE and self.held_tasks >= self.waiting_at_most:
+            self.let_tasks_go()
+        call = Outermost(event[START], event[WALL], event[START_CPU], event[CPU], decides, 0, 0, stack, 0)
+        step = self.tracker.step_of_task(thread, task, call)
+        if step.before is not None:  # one begins
+            self.let_task_go(thread, task)
+            held = self.make_holder(HELD, thread, task)
+            self.held_tasks += 1
+        ends[0] = step.after is not None
+        self.after = step.after
+        return held
+
+    cdef int close_of_task(self, uint64_t thread, uint64_t task) except -1:
+        """Put what was held of a task under its transaction, which is inside of what its thread is in."""
+        cdef uint64_t keys[KEYS]
+        cdef uint32_t i, node, into = self.hold(thread), held = self.find_holder(HELD, thread, task)
+        cdef uint64_t cpu = 0
+        cdef Closed made = closed(self.after)
+        self.after = None
+        if held and into != ROOT and not is_pseudo(made.name):
+            self.key_of(thread, keys)
+            node = self.node_of(into, keys, made.name)
+            for i in self.inners(held):
+                add(&cpu, self.nodes[i].figures[CPU_SUM])
+            made.cpu = min(cpu, made.wall)
+            self.add_closed(node, &made)
+            self.let_held_go(held, node)
+        elif held:
+            self.let_held_go(held, into)
+        return 0
+
+    cdef int let_held_go(self, uint32_t held, uint32_t into) except -1:
+        """Have what was held of a task inside of that."""
+        self.unlink(held)
+        self.nodes[held].outer = NONE
+        self.held_tasks -= 1
+        self.take_over(into, held)
+        self.give_back(held)
+        return 0
+
+    cdef int let_task_go(self, uint64_t thread, uint64_t task) except -1:
+        """Have what was held of a task be in no transaction of its own."""
+        cdef uint32_t held = self.find_holder(HELD, thread, task)
+        if held:
+            self.let_held_go(held, self.hold(thread))
+        return 0
+
+    cdef list tasks_held(self):
+        """The tasks that are in a transaction, each with its thread, sorted."""
+        cdef uint32_t i
+        if self.held_tasks == 0:
+            return []
+        held = [i for i in range(ROOT + 1, <uint32_t>self.used) if self.nodes[i].outer == HELD]
+        return sorted([(self.nodes[<uint32_t>each].keys[0], self.nodes[<uint32_t>each].keys[1]) for each in held])
+
+    cdef int let_tasks_go(self) except -1:
+        self.tracker.forget_tasks()
+        for thread, task in self.tasks_held():
+            if task:
+                self.let_task_go(thread, task)
+        return 0
+
+    cdef int serve(self, uint64_t thread, uint64_t since) except -1:
+        """Have what the tasks of a thread commit be in no transactions of their own, from the first call on that is
+        one."""
+        cdef uint32_t i, held
+        self.is_serving = True
+        self.serving_thread = thread
+        if self.tracker.is_serving(thread):
+            return 0
+        self.tracker.serve(thread, since)
+        for of_thread, task in self.tasks_held():
+            if task and of_thread == thread:
+                self.let_task_go(thread, task)
+        held = self.find_holder(HELD, thread, 0)
+        inners = self.inners(held) if held else []
+        of_tasks = [i for i in inners if self.nodes[<uint32_t>i].name & ~number_bits == by_stack]
+        of_tasks = [i for i in of_tasks if self.nodes[<uint32_t>i].figures[LAST] > since]
+        if of_tasks:
+            self.nodes[held].first_inner = NONE
+            for i in inners:
+                if i in of_tasks:
+                    self.unlink(i)
+                else:
+                    self.put(held, i)
+        for i in of_tasks:
+            self.left += 1
+            self.take_over(held, i)
+            self.give_back(i)
+        return 0
+
+    cdef inline void key_of(self, uint64_t thread, uint64_t *keys) noexcept nogil:
+        """The keys of the transactions of `thread`."""
+        memset(keys, 0, KEYS * sizeof(uint64_t))
+        if self.thread_key >= 0:
+            keys[self.thread_key] = thread
+
     cdef int close(self, uint64_t thread, Closed closed) except -1 nogil:
         """Put what was held of `thread` under its transaction, which is one more."""
         cdef uint64_t keys[KEYS]
         cdef uint32_t node, held
-        cdef uint64_t *figures
-        memset(keys, 0, sizeof(keys))
-        if self.thread_key >= 0:
-            keys[self.thread_key] = thread
+        self.key_of(thread, keys)
         node = self.node_of(ROOT, keys, closed.name)
         held = self.find_holder(HELD, thread, 0)
         if held:
@@ -667,7 +802,11 @@ cdef class CompiledConsolidator(Records):
             self.held_threads -= 1
             self.take_over(node, held)
             self.give_back(held)
-        figures = self.nodes[node].figures
+        return self.add_closed(node, &closed)
+
+    cdef int add_closed(self, uint32_t node, const Closed *closed) except -1 nogil:
+        """Add the figures of a transaction."""
+        cdef uint64_t *figures = self.nodes[node].figures
         figures[CALLS] += closed.times
         add(&figures[WALL_SUM], closed.wall)
         add(&figures[CPU_SUM], closed.cpu)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interpose.analysis.consolidation.consolidate import Consolidator, as_kept, fastest_consolidator, name_what_was_open
+from interpose.analysis.consolidation.consolidate import (
+    Consolidator,
+    as_kept,
+    fastest_consolidator,
+    go_on_serving,
+    name_what_was_open,
+)
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import DETAILS_AT_MOST, FIGURES
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
@@ -63,7 +69,9 @@ class Keeper:
         )
         self.blocks = Ranges(self._before[0].blocks.found if self._before else ())
         self.follow(process, pauses)
-        self._tracker.go_on_with(self._before[0].open if self._before else ())
+        if self._before:
+            self._tracker.go_on_with(self._before[0].open)
+            go_on_serving(self._tracker, as_kept(*self._before))
 
     def follow(self, process: Process, pauses: Pauses | None = None) -> None:
         """Know the process as it is now: its intrinsics and its threads, and when recording was paused."""

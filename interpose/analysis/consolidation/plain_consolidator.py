@@ -28,6 +28,7 @@ from interpose.analysis.transactions.tracking import (
     BUSY,
     BY_DETAIL,
     BY_INTRINSIC,
+    BY_STACK,
     DECIDES,
     DROPS,
     ENDS,
@@ -35,6 +36,7 @@ from interpose.analysis.transactions.tracking import (
     KEYS,
     MARKED,
     NAMES,
+    NUMBER,
     READS,
     RELEASES,
     SPAN,
@@ -42,14 +44,16 @@ from interpose.analysis.transactions.tracking import (
     Outermost,
     Tracker,
     Unended,
+    is_pseudo,
 )
 from interpose.experiments.format.consolidated import OTHER, Found
 from interpose.experiments.format.layout import Bytes, Layout
 
+_OF_TASKS = ASKS | ENDS | AFRESH | DROPS  # what counts of what a call of a task means for transactions
 NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
 _LARGEST = [place for place, name in enumerate(FIGURES) if name in LARGEST]
-_CALLS, _WALL = FIGURES.index("calls"), FIGURES.index("wall_ns")
+_CALLS, _WALL, _CPU, _LAST = (FIGURES.index(name) for name in ("calls", "wall_ns", "cpu_ns", "last_ns"))
 _SUMMED = [place for place, name in enumerate(FIGURES) if name not in LEAST | LARGEST]
 
 
@@ -135,6 +139,7 @@ class PlainConsolidator:
         self._root = _Node((), 0)
         self._awaited: dict[tuple[int, int], _Node] = {}
         self._held: dict[int, _Node] = {}
+        self._held_of_tasks: dict[tuple[int, int], _Node] = {}  # by thread and task: of those in a transaction
         self._left = records_at_most
         self._detailed_left = details_at_most
         self._kept = details_at_most // 4
@@ -183,6 +188,8 @@ class PlainConsolidator:
 
     def records(self) -> list[Found]:
         """The records, each behind the one around it; nothing can be added any more."""
+        if self._tracker:
+            self._let_tasks_go()
         for unended in self._tracker.unended if self._tracker else ():
             self._add_unended(unended)
         self._let_go()
@@ -231,7 +238,9 @@ class PlainConsolidator:
         told, name = _told(awaited, role, wall, cpu, stack, detail, intrinsic)
         is_span = bool(role & SPAN)
         think_wall, think_cpu = (min(told[1], wall), min(told[2], cpu)) if is_span else (0, 0)
-        after = None
+        after = of_task = None
+        if is_span and self._tracker:
+            self._serve(thread, start)
         if parent:
             into = self._awaited.get((thread, parent))
             if into is None:
@@ -240,8 +249,14 @@ class PlainConsolidator:
         elif self._tracker is None:
             into = self._root
         elif task:
-            into = self._hold(thread)  # tasks take turns: they begin and end no transaction of the thread
-            into.told[0] |= told[0] & BUSY
+            # Tasks take turns: they begin and end transactions of their own, none of the thread.
+            self._hold(thread).told[0] |= told[0] & BUSY
+            decides = told[0] & _OF_TASKS
+            into = self._held_of_tasks.get((thread, task)) or self._hold(thread)
+            asks = decides & ASKS and (decides != ASKS or (thread, task) not in self._held_of_tasks)
+            if asks and not self._tracker.is_serving(thread):
+                outermost = Outermost(start, wall, start_cpu, cpu, decides, 0, 0, told[3], 0)
+                into, of_task = self._step_of_task(thread, task, outermost)
         else:
             held = self._held.get(thread)
             if told[0] & DECIDES or is_span or (told[0] & ASKS and not (held and held.told[0] & ASKS)):
@@ -267,6 +282,8 @@ class PlainConsolidator:
             node.count(response, response_cpu)
         if after:
             self._close(thread, after)
+        if of_task:
+            self._close_of_task(thread, task, of_task)
         if len(self._awaited) > self._waiting_at_most:
             self._let_go()
 
@@ -278,6 +295,54 @@ class PlainConsolidator:
         if step.before:
             self._close(thread, step.before)
         return self._root if step.is_its_own else self._hold(thread), step.after
+
+    def _step_of_task(self, thread: int, task: int, call: Outermost) -> tuple[_Node, Closing | None]:
+        """What an outermost call of a task is put into, and the task's transaction that ends with it."""
+        assert self._tracker is not None
+        if (thread, task) not in self._held_of_tasks and len(self._held_of_tasks) >= self._waiting_at_most:
+            self._let_tasks_go()
+        step = self._tracker.step_of_task(thread, task, call)
+        if step.before:  # one begins
+            self._let_task_go(thread, task)
+            self._held_of_tasks[thread, task] = _Node((), 0)
+        return self._held_of_tasks.get((thread, task)) or self._hold(thread), step.after
+
+    def _close_of_task(self, thread: int, task: int, closing: Closing) -> None:
+        """Put the held calls of a task under its transaction, which is inside of what its thread is in."""
+        held, into = self._held_of_tasks.get((thread, task)), self._hold(thread)
+        if held and into is not self._root and not is_pseudo(closing.name):
+            node = self._node(into, self._key_of(thread), closing.name)
+            cpu_ns = min(sum(each.figures[_CPU] for each in held.inner.values()), closing.wall_ns)
+            self._add_closing(node, closing._replace(cpu_ns=cpu_ns))
+            self._take_over(node, self._held_of_tasks.pop((thread, task)))
+        self._let_task_go(thread, task)
+
+    def _let_task_go(self, thread: int, task: int) -> None:
+        """Have the held calls of a task be in no transaction of its own."""
+        if held := self._held_of_tasks.pop((thread, task), None):
+            self._take_over(self._hold(thread), held)
+
+    def _let_tasks_go(self) -> None:
+        assert self._tracker is not None
+        self._tracker.forget_tasks()
+        for thread, task in sorted(self._held_of_tasks):
+            self._let_task_go(thread, task)
+
+    def _serve(self, thread: int, since_ns: int) -> None:
+        """Have what the tasks of a thread commit be in no transactions of their own, from the first call on that is
+        one."""
+        assert self._tracker is not None
+        if self._tracker.is_serving(thread):
+            return
+        self._tracker.serve(thread, since_ns)
+        for key in sorted(key for key in self._held_of_tasks if key[0] == thread):
+            self._let_task_go(*key)
+        held = self._held.get(thread)
+        for node in list(held.inner.values()) if held else ():
+            if held and node.name & ~NUMBER == BY_STACK and node.figures[_LAST] > since_ns:  # what a task committed
+                del held.inner[node.key, node.name]
+                self._left += 1
+                self._take_over(held, node)
 
     def _node(self, into: _Node, key: Key, name: int) -> _Node:
         """The record of `key` inside of `into`; the one for all that is too much where there are too many."""
@@ -303,7 +368,8 @@ class PlainConsolidator:
     def _fold(self) -> None:
         """Have the records with details that have few calls and little time be OTHER: the deepest first, so that what
         is the same then does not depend on the order."""
-        holders = [self._root, *self._awaited.values(), *self._held.values(), *([self._ended] if self._ended else [])]
+        holders = [self._root, *self._awaited.values(), *self._held.values(), *self._held_of_tasks.values()]
+        holders += [self._ended] if self._ended else []
         around = list(holders)
         for each in around:  # which grows: each record comes after the one around it
             around += each.inner.values()
@@ -360,11 +426,18 @@ class PlainConsolidator:
 
     def _close(self, thread: int, closing: Closing) -> None:
         """Put the held calls of `thread` under its transaction, which adds one."""
-        key = tuple(thread if is_thread else 0 for is_thread in self._of_transaction)
-        node = self._node(self._root, key, closing.name)
+        node = self._node(self._root, self._key_of(thread), closing.name)
         held = self._held.pop(thread, None)
         if held:
             self._take_over(node, held)
+        self._add_closing(node, closing)
+
+    def _key_of(self, thread: int) -> Key:
+        """The key of the transactions of `thread`."""
+        return tuple(thread if is_thread else 0 for is_thread in self._of_transaction)
+
+    def _add_closing(self, node: _Node, closing: Closing) -> None:
+        """Add the figures of a transaction."""
         response = closing.wall_ns - closing.think_wall_ns
         response_cpu = closing.cpu_ns - closing.think_cpu_ns
         figures = [closing.times, 0, closing.wall_ns, closing.cpu_ns, 0, 0, 0]

@@ -411,7 +411,7 @@ class _Splitter:
         within = list(self._within(record, without_spans, with_reads=True))
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
-        ran_ns = self._ran_ns(within) if record.is_call and not self._has_lost else None
+        ran_ns = self._ran_ns(within) if _may_wait(record) and not self._has_lost else None
         split.pop(LOGIC, None)
         _add_thread_time(row, sums, of_thread_ns, sum(share.wall_ns for share in split.values()))
         if self._process.log.one_in and record.is_call and not without_spans:
@@ -519,7 +519,7 @@ class _Splitter:
         """
         for each in self._within(record, without_spans):
             kind = self._kind_of(each)
-            suspended_ns = each.suspended_ns if record.is_call and id(each) not in self._apart else 0
+            suspended_ns = each.suspended_ns if _may_wait(record) and id(each) not in self._apart else 0
             yield kind, each.sums.self_wall_ns + suspended_ns, each.sums.self_cpu_ns
 
     def _within(self, record: Record, without_spans: bool, with_reads: bool = False) -> Iterator[Record]:
@@ -529,7 +529,8 @@ class _Splitter:
             each = waiting.pop()
             if (without_spans and each.name) or (not with_reads and self._roles.get(each.key[1], 0) & READS):
                 continue
-            yield each
+            if each.is_call:
+                yield each
             waiting.extend(each.inner)
 
 
@@ -539,6 +540,11 @@ def _with_stacks(analysis: Analysis, process: Process, without: Records) -> Reco
         return analysis.records_by_transaction(process, (*BY, "stack"), histograms=True)
     except UsageError:
         return without
+
+
+def _may_wait(record: Record) -> bool:
+    """Whether these transactions can be suspended while their thread runs others: calls, and those of tasks."""
+    return record.is_call or record.outer is not None
 
 
 def _place_cpu(split: dict[str, Share], left_ns: int) -> None:
@@ -570,11 +576,11 @@ def _of_steps(record: Record) -> tuple[int, int]:
 
 
 def _spans(record: Record) -> Iterator[Record]:
-    """The outermost calls inside of `record`, itself among them, that are transactions."""
-    waiting = [record]
+    """The outermost records inside of `record` that are transactions: calls, or what tasks committed."""
+    waiting = list(record.inner)
     while waiting:
         each = waiting.pop()
-        if each.is_call and each.name:
+        if each.name:
             yield each
         else:
             waiting.extend(each.inner)

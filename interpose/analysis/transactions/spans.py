@@ -21,6 +21,7 @@ from interpose.analysis.transactions.tracking import (
     Outermost,
     Step,
     Tracker,
+    is_pseudo,
     name_of,
     roles_of,
 )
@@ -37,6 +38,19 @@ class Spans:
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
     names: list[int] = field(default_factory=list)
+
+    def put(self, start_ns: int, end_ns: int, name: int) -> None:
+        """Add one."""
+        self.starts.append(start_ns)
+        self.ends.append(end_ns)
+        self.names.append(name)
+
+    def leave_out(self, names: Collection[int]) -> None:
+        """Have none with these names any more."""
+        kept = [place for place, name in enumerate(self.names) if name not in names]
+        self.starts, self.ends, self.names = (
+            [each[place] for place in kept] for each in (self.starts, self.ends, self.names)
+        )
 
     def sort(self) -> None:
         """Sort them by start, and note for each one when the last of those before it ended."""
@@ -63,6 +77,7 @@ class NotingTracker(Tracker):
     def __init__(self, process: Process, paused: PausedTimes | None = None) -> None:
         super().__init__(lives_of(process), paused, Details(process))
         self.spans: dict[int, Spans] = defaultdict(Spans)
+        self.of_tasks: dict[tuple[int, int], Spans] = defaultdict(Spans)  # by thread and task: what these committed
 
     def step(self, thread: int, call: Outermost, is_busy: bool) -> Step:
         """The tracker's step. The transactions that it closes are noted."""
@@ -76,6 +91,22 @@ class NotingTracker(Tracker):
             self._note(thread, made.after, end_ns)
         return made
 
+    def step_of_task(self, thread: int, task: int, call: Outermost) -> Step:
+        """The tracker's step. The transaction that ends with it is noted."""
+        made = super().step_of_task(thread, task, call)
+        if made.after and not is_pseudo(made.after.name):
+            self.of_tasks[thread, task].put(made.after.start_ns, call.start_ns + call.wall_ns, made.after.name)
+        return made
+
+    def serve(self, thread: int, since_ns: int) -> None:
+        """What the tracker does. What tasks committed is noted no more by the names of those that ended since then."""
+        super().serve(thread, since_ns)
+        of_thread = [spans for key, spans in self.of_tasks.items() if key[0] == thread]
+        known = [known for each in of_thread for known in zip(each.ends, each.names, strict=True)]
+        gone = {name for end_ns, name in known if end_ns > since_ns}
+        for each in of_thread:
+            each.leave_out(gone)
+
     def between(self, thread: int) -> None:
         """Do nothing: each step is noted."""
 
@@ -86,11 +117,8 @@ class NotingTracker(Tracker):
             yield thread, closing
 
     def _note(self, thread: int, closing: Closing, end_ns: int) -> None:
-        spans = self.spans[thread]
         if end_ns > closing.start_ns:
-            spans.starts.append(closing.start_ns)
-            spans.ends.append(end_ns)
-            spans.names.append(closing.name)
+            self.spans[thread].put(closing.start_ns, end_ns, closing.name)
 
 
 class TransactionsOfCalls:
@@ -112,15 +140,15 @@ class TransactionsOfCalls:
 class TransactionsOfProcess:
     """The transactions of the threads of a process, and those of its tasks.
 
-    A call made by a task belongs to the request or task that the same task serves, because those of several tasks
-    overlap on one thread.
+    A call made by a task belongs to the request or task that the same task serves, or to what the task commits, because
+    those of several tasks overlap on one thread.
     """
 
     def __init__(self, process: Process, paused: PausedTimes | None = None) -> None:
         tracker = NotingTracker(process, paused)
         follow(process, tracker)
-        self._process, self._threads = process, tracker.spans
-        for spans in self._threads.values():
+        self._process, self._threads, self._of_tasks = process, tracker.spans, tracker.of_tasks
+        for spans in (*self._threads.values(), *self._of_tasks.values()):
             spans.sort()
 
     @cached_property
@@ -139,8 +167,9 @@ class TransactionsOfProcess:
         """What names the transaction in which a call began; 0 if that is unknown."""
         if not task:
             return self.name_at(thread, start_ns)
-        spans = self._tasks.get(task)
-        return spans.name_at(start_ns) if spans else 0
+        committed, served = self._of_tasks.get((thread, task)), self._tasks.get(task)
+        name = served.name_at(start_ns) if served else 0
+        return name or (committed.name_at(start_ns) if committed else 0)
 
     def names_of_tasks_calls(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """What names the transactions of those of the wanted calls, each a thread and a number, that tasks made."""

@@ -4,9 +4,10 @@ A call that is a transaction itself (a served request, a task, a marked block) i
 continues the transaction of another thread, whose name it has. Otherwise a transaction begins with a read of the
 terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one, also
 the statement COMMIT. It began with the statement BEGIN, or with the first call of the database since the commit or
-rollback before; calls that no commit follows are in none. Names from data collectors take precedence over commits: each
-applies until the next name, or until it is cleared. Time before, between and after transactions has a name that begins
-with a dot, so each moment of a thread is in exactly one transaction.
+rollback before; calls that no commit follows are in none. Tasks take turns: a commit of a task ends a transaction of
+the task, inside what its thread is in, until the thread has a call that is one. Names from data collectors take
+precedence over commits: each applies until the next name, or until it is cleared. Time before, between and after
+transactions has a name that begins with a dot, so each moment of a thread is in exactly one transaction, tasks aside.
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ class Tracker:
         self._current: dict[int, _Current] = {}
         self._names: dict[int, int] = {}  # what collectors named the transaction of each thread, as long as it holds
         self._gone_on: set[int] = set()
+        self._serving: set[int] = set()  # threads of which a call was a transaction
         # What the clocks read a little late or early: more CPU than wall time, which is that of the next transaction.
         self._cpu_left: dict[int, int] = {}
 
@@ -231,6 +233,29 @@ class Tracker:
         if call.bits & BEGINS:
             return self._begin(thread, current, call)
         return self._ask(thread, current, call)
+
+    def step_of_task(self, thread: int, task: int, call: Outermost) -> Step:
+        """What a call of a database does to the transaction of its task; between two of them a task is in none."""
+        number = number_of_task(thread, task)
+        step = self._step(number, call, False)
+        if self._current[number].begun_by != ASKS:
+            del self._current[number]
+        self._cpu_left.pop(number, None)
+        return step
+
+    def serve(self, thread: int, since_ns: int) -> None:
+        """Note that a call of `thread`, which began then, is a transaction: from then on, its tasks commit none."""
+        self._serving.add(thread)
+        self.forget_tasks(thread)
+
+    def is_serving(self, thread: int) -> bool:
+        """Whether a call of `thread` was a transaction."""
+        return thread in self._serving
+
+    def forget_tasks(self, thread: int | None = None) -> None:
+        """Forget the transactions in progress of the tasks of `thread`, or of all."""
+        for number in [each for each in self._current if each > NUMBER and thread in (None, each & NUMBER)]:
+            del self._current[number]
 
     def role_of(self, detail: int) -> int:
         """What a call of a database with this detail means for transactions, beside what its intrinsic says: bits."""
@@ -361,7 +386,7 @@ class Tracker:
         return self._closed(thread, current, names.get(current.begun_by, IDLE), call.start_ns, call.start_cpu_ns)
 
     def _closed(self, thread: int, current: _Current, name: int, end_ns: int, end_cpu_ns: int) -> Closing:
-        paused = self._paused.within(thread, current.start_ns, end_ns) if self._paused else NOT_PAUSED
+        paused = self._paused.within(thread & NUMBER, current.start_ns, end_ns) if self._paused else NOT_PAUSED
         wall_ns = max(end_ns - current.start_ns - current.echo_ns - paused.wall_ns, current.think_wall_ns, 0)
         used_ns = end_cpu_ns - current.start_cpu_ns - current.echo_cpu_ns - paused.cpu_ns
         used_ns += self._cpu_left.pop(thread, 0)
@@ -370,6 +395,11 @@ class Tracker:
         thought = (current.think_wall_ns, current.think_cpu_ns)
         name = name or IDLE
         return Closing(name, current.start_ns, wall_ns, cpu_ns, *thought, int(name != current.goes_on))
+
+
+def number_of_task(thread: int, task: int) -> int:
+    """What stands for a task where a thread could be: more than the number of any thread."""
+    return task << 32 | thread
 
 
 def _think(current: _Current, call: Outermost) -> None:
@@ -448,6 +478,11 @@ def _role(intrinsic: Intrinsic, is_typed: bool) -> int:
 def is_in_progress(name: int) -> bool:
     """Whether the transaction with this name was in progress at the end."""
     return name & ~NUMBER in (BY_DETAIL + IN_PROGRESS, BY_INTRINSIC + IN_PROGRESS)
+
+
+def is_pseudo(name: int) -> bool:
+    """Whether this names no transaction, but the time before, between or after those of a thread."""
+    return name & ~NUMBER == OF_ITSELF
 
 
 def name_of(process: Process, name: int) -> str:
