@@ -66,7 +66,7 @@ def _awaited(code: CodeType, units: list[_Unit | None]) -> Iterator[tuple[_Unit,
     """The last instruction of each `async for`, which handles what ends it, with the places of its body and behind."""
     handlers = {
         place // 2: each.target // 2
-        for each in dis.Bytecode(code).exception_entries
+        for each in dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
         for place in range(each.start, each.end, 2)
     }
     for place, unit in enumerate(units):
