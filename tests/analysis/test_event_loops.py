@@ -8,6 +8,7 @@ from shops import MS, SHOP, Shop
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.time.awaited import awaited_at_most_ns
 from interpose.analysis.time.turns import LONG_NS
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, event
@@ -315,6 +316,45 @@ def test_of_a_timer_the_time_counts_in_which_the_loop_waited(loop):
     loop.rows[-1]["call"] = 5000
 
     assert [rule for rule, *_ in loop.told()] == ["slow calls"]
+
+
+ADDRESS = "GET http://127.0.0.1:8000/slow"
+
+
+def asked_through_a_lock(loop, times, *, task_of=lambda number: HANDLER, each_ns=300 * MS, running_ns=0):
+    """Requests whose library awaits an event inside of them until the answer is there."""
+    for number in range(times):
+        since_ns = loop.now[1]
+        loop.wait(each_ns, kind="net")
+        loop.awaiting(since_ns, task=task_of(number), name="asyncio.Event.wait", kind="sync")
+        loop.rows[-1]["parent"] = 5000 + number
+        loop.awaiting(since_ns, task=task_of(number), name="httpx.AsyncClient.send", kind="net", detail=ADDRESS)
+        loop.rows[-1] |= {"call": 5000 + number, "inner_wall_ns": each_ns - running_ns}
+
+
+def test_what_is_awaited_inside_of_a_request_is_awaited_for_it(loop):
+    asked_through_a_lock(loop, 30)
+    loop.awaiting(0)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert (finding.rule, finding.first.intrinsic) == ("awaits one by one", "httpx.AsyncClient.send")
+    assert (finding.calls, finding.each_ns, finding.wall_ns) == (30, 300 * MS, 9000 * MS)
+
+
+def test_without_events_what_was_awaited_inside_of_requests_counts_once(loop):
+    asked_through_a_lock(loop, 30)
+    ((process, records),) = loop.survey().per_process()
+
+    assert awaited_at_most_ns(process, records) == 9000 * MS
+
+
+def test_a_small_finding_hides_no_larger_one_about_the_same_calls(loop):
+    asked_through_a_lock(loop, 12, running_ns=10 * MS)
+    loop.awaiting(0)
+    found = {each.rule: each for each in found_in(loop.survey())}
+
+    assert (found["slow awaits"].calls, found["slow awaits"].bound_ns) == (12, 3600 * MS)
+    assert found["repeated work"].bound_ns == 110 * MS
 
 
 NAPS = """

@@ -45,6 +45,11 @@ class Record:
         return max(not_self_ns - sum([each.sums.wall_ns for each in self.inner]), 0) if not_self_ns else 0
 
     @property
+    def awaited_ns(self) -> int:
+        """Of awaited calls, the time in which none of their steps ran, and that of what was awaited inside of them."""
+        return min(sum([each.suspended_ns for each in walked([self])]), self.sums.wall_ns)
+
+    @property
     def apart_ns(self) -> tuple[int, int]:
         """Wall and CPU time of recording that was measured within these calls and taken out of their self time. It is
         told from a suspension by its CPU time: a suspension has none."""
@@ -118,12 +123,7 @@ class Records:
     def walk(self) -> Iterator[Record]:
         """Every record, each behind the one around it."""
         if self._walked is None:
-            self._walked, waiting = [], list(reversed(self.roots))
-            while waiting:
-                record = waiting.pop()
-                self._walked.append(record)
-                if record.inner:
-                    waiting.extend(reversed(record.inner))
+            self._walked = walked(self.roots)
         return iter(self._walked)
 
     def calls(self) -> Iterator[Record]:
@@ -155,6 +155,17 @@ class Records:
         for record, key, is_first in grouped(self.roots, lambda record: record.key):
             found.setdefault(key, Sums()).add(record.sums, inclusive=is_first)
         return found
+
+
+def walked(roots: Sequence[Record]) -> list[Record]:
+    """Every record in these, each behind the one around it."""
+    found, waiting = list[Record](), list(reversed(roots))
+    while waiting:
+        record = waiting.pop()
+        found.append(record)
+        if record.inner:
+            waiting.extend(reversed(record.inner))
+    return found
 
 
 def grouped(roots: Sequence[Record], group_of: Callable[[Record], Group]) -> Iterator[tuple[Record, Group, bool]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import groupby
 
@@ -17,7 +17,7 @@ Rule = Callable[[Survey], Iterator[Finding]]
 LEAST_SHARE = 0.01
 # This rule tells what other programs did to this one.
 OF_THE_MACHINE = "wait for CPU"
-# A finding is left out if most of its evidence belongs to an earlier one, which is more specific.
+# A finding is left out if half of its time belongs to an earlier one, which is more specific.
 RULES: tuple[Rule, ...] = (
     event_loops.awaits_one_by_one,
     statements.repeated_statements,
@@ -77,13 +77,13 @@ def candidates(survey: Survey, rules: tuple[Rule, ...] = RULES) -> Iterator[Find
 def worth_telling(candidates: Iterable[Finding], matters_ns: int, least_share: float) -> list[Finding]:
     """The findings that reach their floors, without those whose evidence is mostly in earlier ones."""
     told: list[Finding] = []
-    claimed: set[Hashable] = set()
+    claimed: dict[Hashable, Finding] = {}
     least_ns = max(least_share * matters_ns, 1)
     large = [each for each in candidates if each.is_large(matters_ns)]
     for _, of_rule in groupby(sorted(large, key=_precedence), _precedence):
         worth = [each for each in merged(of_rule) if each.bound_ns >= least_ns and not _is_claimed(each, claimed)]
         told += worth
-        claimed.update(row.likeness for each in worth for row in each.rows)
+        claimed |= {row.likeness: each for each in sorted(worth, key=_time_outside) for row in each.rows}
     return told
 
 
@@ -104,8 +104,14 @@ def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
     return [each for each in large if waits.explained_ns(survey, each) >= machine_ns]
 
 
-def _is_claimed(finding: Finding, claimed: set[Hashable]) -> bool:
-    """Whether most of its calls' time is in the evidence of others, or all of its calls are."""
+def _time_outside(finding: Finding) -> int:
+    return finding.time_ns
+
+
+def _is_claimed(finding: Finding, claimed: Mapping[Hashable, Finding]) -> bool:
+    """Whether at least half of its time is in other findings about its calls: the time of these calls, and the time
+    that the others have outside of calls, such as that for which they were awaited."""
     theirs = [row for row in finding.rows if row.likeness in claimed]
-    taken_ns, whole_ns = (sum(row.wall_ns for row in rows) for rows in (theirs, finding.rows))
-    return bool(theirs) and (2 * taken_ns > whole_ns or len(theirs) == len(finding.rows))
+    others = {id(other): other for other in (claimed[row.likeness] for row in theirs)}
+    taken_ns = sum(row.wall_ns for row in theirs) + sum(other.time_ns for other in others.values())
+    return bool(theirs) and (2 * taken_ns >= finding.wall_ns)

@@ -69,7 +69,7 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
     wanted = {
         tuple(each.key[place] for place in places)
         for each in records.calls()
-        if each.suspended_ns and _is_outermost(process, each, places[0])
+        if _is_outermost(process, each, places[0]) and each.awaited_ns
     }
     if not wanted or not has_tasks(process, records):
         return []
@@ -108,10 +108,9 @@ def awaited_at_most_ns(process: Process, records: Records) -> int:
     """For how long tasks awaited answers and the timers of transactions, one added to the other though they may
     overlap: all that is known without events."""
     place = records.by.index("intrinsic")
-    suspended = [each for each in records.calls() if each.suspended_ns]
     return sum(
-        each.suspended_ns
-        for each in suspended
+        each.awaited_ns
+        for each in records.calls()
         if _is_outermost(process, each, place)
         or (process.intrinsic(each.key[place]).kind == TIMER and _is_served(process, each, place))
     )
