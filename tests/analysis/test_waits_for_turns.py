@@ -110,6 +110,16 @@ def test_tasks_that_wait_for_their_turn_are_told_with_the_time_that_one_waited(l
     assert " each (at least one of them for " in words
 
 
+def test_waits_for_other_things_at_the_same_line_do_not_count_as_waits_for_a_turn(limited):
+    begins = "asyncio.get_running_loop().call_later(0.02, limit.give, await limit.take()); await limit.work()"
+    done, survey = limited("Pool()", begins, "limit.give(1)")
+    waits = json.loads(done.stdout)
+
+    (turns,) = (each for each in found_in(survey) if each.rule == "waits for a turn")
+    assert sum(each.calls for each in turns.rows) > 10 >= turns.calls
+    assert turns.each_ns * turns.calls <= sum(end - start for start, end in waits)
+
+
 def test_an_idle_loop_is_not_idle_while_tasks_wait_for_their_turn(limited, capsys):
     done, survey = limited(*SEMAPHORE)
     _, without = limited("None", "pass")

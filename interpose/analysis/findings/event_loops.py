@@ -74,7 +74,7 @@ def turns(survey: Survey) -> Iterator[Finding]:
         rows, wall_ns = _rows_of(survey, [place]), min(sum(each.wall_ns for each in alike), survey.matters_ns)
         tasks, calls = sum(len(each.tasks) for each in alike), sum(each.calls for each in alike)
         facts = {"time_ns": max(wall_ns - total_of(rows)[1], 0), "each_ns": sum(each.sum_ns for each in alike) // calls}
-        yield found("waits for a turn", rows, wall_ns, units=tasks, unit=TASK, **facts, floor=LARGE)
+        yield found("waits for a turn", rows, wall_ns, units=tasks, unit=TASK, made=calls, **facts, floor=LARGE)
 
 
 def slow_awaits(survey: Survey) -> Iterator[Finding]:
