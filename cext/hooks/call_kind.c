@@ -138,7 +138,7 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
     case CHOICE_stock:
         return slot->kinds[is_stock() ? KIND_sync : KIND_idle];
     case CHOICE_queue:
-        return subject_of(call) == Py_False;
+        return subject_of(call) == Py_False || is_stock();
     default:
         return 0;
     }

@@ -56,7 +56,8 @@ bool is_stock(void)
     frame *caller = frame_innermost(PyThreadState_Get());
     for (; caller; caller = frame_outer(caller))
         if (is_in(caller, "-packages/")) {
-            if (takes_from_pool(frame_code(caller)))
+            /* There SQLAlchemy awaits what its pools need in greenlets, of which no frames are on the stack. */
+            if (takes_from_pool(frame_code(caller)) || is_of(caller, "greenlet_spawn", "/sqlalchemy/"))
                 return true;
         } else if (!is_in(caller, "/asyncio/"))
             return false;

@@ -62,7 +62,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(layer,      "inside another call of an encrypted connection it is passed through") \
     X(blocking,   "idle where the first argument is a command that waits for what others put there") \
     X(connection, "passed through where a server's handlers take the requests of a connection one by one, as HTTP's do") \
-    X(queue,      "the first kind, unless it is told not to wait") \
+    X(queue,      "the first kind, unless it is told not to wait, or like `stock`") \
     X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
     X(deliveries, "idle where a client of RabbitMQ waits for deliveries; else passed through") \
     X(pool,       "process; sync where what `attribute` leads to is a pool of threads") \

@@ -227,7 +227,13 @@ for each in threads:
 print(sum(waited))
 """
 POOL = """
-import threading
+import queue, threading
+class Stock:
+    def __init__(self, free):
+        self.free = free
+        self.free.put(1)
+    def get_connection(self):
+        return self.free.get()
 class Pool:
     def __init__(self):
         self.free, self.changed = [1], threading.Condition()
@@ -241,6 +247,7 @@ class Pool:
             self.free.append(one)
             self.changed.notify()
 """
+TAKEN = ("one = pool.get_connection()", "pool.free.put(one)")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +255,8 @@ class Pool:
     [
         ("turn = threading.Semaphore(1)", "turn.acquire()", "turn.release()", "threading.Semaphore.acquire"),
         ("from pool import Pool; pool = Pool()", "one = pool.take()", "pool.give(one)", "threading.Condition.wait"),
+        ("from pool import *; pool = Stock(queue.LifoQueue())", *TAKEN, "queue.Queue.get"),
+        ("from pool import *; pool = Stock(queue.SimpleQueue())", *TAKEN, "queue.SimpleQueue.get"),
     ],
 )
 def test_threads_that_wait_for_their_turn_are_told_first(traced, tmp_path, preparation, begins, ends, intrinsic):

@@ -54,6 +54,57 @@ def test_workers_that_wait_for_their_queue_are_idle(traced):
         assert 200e6 <= wall_ns(found, "idle") <= took_ns
 
 
+POOLS = LETS_WAIT + """
+import queue, sys, threading
+
+class ThreadPool:
+    def __init__(self):
+        self.work = queue.Queue()
+
+    def run(self):
+        return self.work.get()
+
+class ConnectionPool:
+    def __init__(self):
+        self.free = queue.LifoQueue()
+
+    def get_connection(self):
+        return self.free.get()
+
+def let_wait_for(waits, source):
+    worker = threading.Thread(target=waits)
+    worker.start()
+    let_wait(0.2, os.getpid(), [worker.native_id])
+    source.put("given")
+    worker.join()
+"""
+
+
+def test_only_who_takes_from_a_packages_pool_waits_for_no_work(traced, tmp_path):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "pools.py").write_text(POOLS)
+    done = traced(
+        """
+        import queue
+        from pools import *
+        class OwnPool(ConnectionPool):
+            def get_connection(self):
+                return self.free.get()
+        workers, connections, own = ThreadPool(), ConnectionPool(), OwnPool()
+        let_wait_for(workers.run, workers.work)
+        let_wait_for(connections.get_connection, connections.free)
+        let_wait_for(own.get_connection, own.free)
+        """,
+        PYTHONPATH=str(library),
+    )
+    founder = done.experiment.founder
+    waited = [kinds(waits(done, thread=number)) for number in other_threads(founder)]
+
+    assert done.stderr == ""
+    assert waited == [[("queue.Queue.get", kind)] for kind in ("idle", "sync", "idle")]
+
+
 def test_who_asks_a_queue_without_waiting_is_not_idle(traced):
     done = traced(
         """

@@ -1,7 +1,13 @@
 """SQLAlchemy on top of drivers: what it has the driver do is recorded, once, from the program's own line."""
 
+import json
+
 import pytest
 from servers import need_server
+
+from interpose.analysis.analysis import Analysis
+from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.survey import Survey
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
@@ -112,3 +118,48 @@ def test_each_awaited_statement_is_an_event_of_the_drivers_alone(traced, name):
 
     assert len(ours) == int(done.stdout) == 24
     assert {each.parent for each in ours} == {0}
+
+
+POOLED = """
+    import asyncio, json, time
+    from sqlalchemy.pool import AsyncAdaptedQueuePool
+    from sqlalchemy.util import greenlet_spawn
+
+    class Connection:
+        def rollback(self):
+            pass
+        def close(self):
+            pass
+
+    async def work(pool):
+        begun_ns = time.monotonic_ns()
+        connection = await greenlet_spawn(pool.connect)
+        waits.append(time.monotonic_ns() - begun_ns)
+        await asyncio.sleep(0.1)
+        connection.close()
+
+    async def main():
+        pool = AsyncAdaptedQueuePool(Connection, pool_size=1, max_overflow=0)
+        await asyncio.gather(*(work(pool) for _ in range(10)))
+
+    waits = []
+    asyncio.run(main())
+    print(json.dumps(waits))
+"""
+
+
+def test_tasks_that_wait_for_a_connection_of_its_pool_wait_for_a_turn(traced):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("greenlet")
+    done = traced(POOLED)
+    process = done.experiment.founder
+    waits_ns = json.loads(done.stdout)
+    kinds = {process.intrinsic(each.intrinsic).kind for each in done.events("asyncio.Queue.get")}
+
+    found = found_in(Survey(Analysis(done.experiment)), least_share=0)
+
+    (turns,) = [each for each in found if each.rule == "waits for a turn"]
+    assert (done.stderr, kinds) == ("", {"sync"})
+    assert (turns.first.intrinsic, turns.first.site.function) == ("asyncio.Queue.get", "work")
+    assert turns.units == turns.calls == 9
+    assert 0.9 * sum(waits_ns[1:]) < turns.each_ns * turns.calls <= sum(waits_ns)

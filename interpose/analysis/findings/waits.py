@@ -15,6 +15,7 @@ from interpose.analysis.findings.survey import Survey, grouped, threads_of, tota
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.installed import packages_above
 from interpose.analysis.recording.left_out import left_out
+from interpose.analysis.time.waits_for_turns import takes_from_pool
 from interpose.experiments.model.stacks import Site
 
 GIL = "gil"
@@ -41,6 +42,7 @@ WAITS_AT_LEAST = 10
 # What only some can have at a time. Others wait for a condition, too, but mostly to be told something.
 SEMAPHORES = ("threading.Semaphore.acquire", "multiprocessing.SemLock.acquire", "multiprocessing.SemLock.__enter__")
 FOR_A_TURN = frozenset((*SEMAPHORES, "queue.Queue.put"))
+STOCKS = frozenset(("queue.Queue.get", "queue.SimpleQueue.get"))
 _OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
 HELD = re.compile(r"held by thread (?P<thread>\d+)(?: at (?P<place>.+))?", re.DOTALL)
 
@@ -81,7 +83,8 @@ def _is_for_a_turn(each: Calls) -> bool:
         return False
     if each.intrinsic in FOR_A_TURN:
         return not each.caller.function.endswith(".wait")  # of multiprocessing's conditions and events
-    return each.intrinsic == "threading.Condition.wait" and bool(packages_above(each.caller.file))
+    is_taken = each.intrinsic in STOCKS and takes_from_pool(each.caller)
+    return (is_taken or each.intrinsic == "threading.Condition.wait") and bool(packages_above(each.caller.file))
 
 
 def interpreter_lock(survey: Survey) -> Iterator[Finding]:

@@ -19,7 +19,8 @@ FOR_A_TURN = frozenset(("asyncio.Lock.acquire", "asyncio.Queue.put"))
 # A semaphore may count work, but `async with` gives back what it got.
 SEMAPHORE = "asyncio.Semaphore.acquire"
 # Tasks mostly wait for these to be told something, or for work; in a pool, for what others have.
-IN_A_POOL = frozenset((SEMAPHORE, "asyncio.Queue.get", "asyncio.Event.wait", "asyncio.Condition.wait"))
+STOCK = "asyncio.Queue.get"
+IN_A_POOL = frozenset((SEMAPHORE, STOCK, "asyncio.Event.wait", "asyncio.Condition.wait"))
 _ASYNCIO = "/asyncio/"
 _POOL = re.compile("pool", re.IGNORECASE)
 # The same rule as in cext/hooks/callers.c. A pool's worker also waits in its file, but for work.
@@ -150,13 +151,19 @@ def _is_taken(name: str, frames: Sequence[Site]) -> bool:
         return True
     for frame in frames:
         if packages_above(frame.file):
-            if _takes_from_pool(frame):
+            if takes_from_pool(frame) or (name == STOCK and _is_for_greenlets(frame)):
                 return True
         elif _ASYNCIO not in frame.file:
             return False
     return False
 
 
-def _takes_from_pool(frame: Site) -> bool:
+def takes_from_pool(frame: Site) -> bool:
+    """Whether a function is one by which a pool gives what others may have."""
     is_pool = _POOL.search(f"{frame.file.rpartition('/')[2]} {frame.function}")
     return bool(is_pool and _TAKES.search(frame.function.rpartition(".")[2]))
+
+
+def _is_for_greenlets(frame: Site) -> bool:
+    """Whether SQLAlchemy awaits there what its pools need in greenlets, of which no frames are on the stack."""
+    return "/sqlalchemy/" in frame.file and frame.function.endswith("greenlet_spawn")

@@ -1,7 +1,7 @@
 """What threads wait for: the interpreter lock, locks and what is made of them, each other, and time.
 
-A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle;
-what waits inside of a wait for processes is a part of that.
+A free lock is passed through; a wait shorter than the threshold is counted. A worker that waits for its queue is idle,
+but not who waits for a connection of a pool; what waits inside of a wait for processes is a part of that.
 """
 
 from interpose.library import Intrinsic, alike
@@ -10,7 +10,7 @@ LOCK = ("threading.Lock.", "_thread:LockType.")
 RLOCK = ("threading.RLock.", "_thread:RLock.")
 SEMAPHORE = ("multiprocessing.SemLock.", "_multiprocessing:SemLock.")
 
-TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait
+TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait, or a pool takes from its stock
 TAKEN = {"detail": "holder", "argument": None, "waits": True}
 
 INTRINSICS = [
