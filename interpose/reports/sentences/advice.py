@@ -53,6 +53,10 @@ _BY_KIND = {
 _IN_CASE = {
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
+    "requests": (
+        "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
+        "requests at the same time."
+    ),
     "redis": "Send them together: a pipeline, or one command for many keys, such as MGET.",
     "redis driver": "Fetch fewer and smaller values, or install hiredis.",
     # The sleep may be on another thread, so it is not known whether it is in the background task or before it.
@@ -107,6 +111,8 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if writes(first) else "far longer"
+    if finding.rule == "repeated work" and first and first.kind == "net":
+        return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
 
 
