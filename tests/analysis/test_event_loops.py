@@ -10,6 +10,7 @@ from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.time.awaited import awaited_at_most_ns
 from interpose.analysis.time.turns import LONG_NS
+from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, event
 
@@ -265,6 +266,28 @@ def test_awaits_that_overlap_are_counted_once(loop):
     assert loop.told() == [("slow awaits", 0, 300, 0)]
 
 
+@pytest.mark.parametrize(
+    ("tasks", "detail", "advice"),
+    [
+        (1, BY_NUMBER, "Look at the service that answers, or request"),
+        (2, BY_NUMBER, "Look at the service that answers, at a limit of connections, or request"),
+        (1, "UPDATE orders SET paid = ?", "Look at what the database does during these calls, or for a lock"),
+    ],
+)
+def test_slow_awaits_may_wait_for_a_connection_if_they_overlap_and_for_a_lock_if_they_write(
+    loop, tasks, detail, advice
+):
+    for _ in range(3):
+        since_ns = loop.now[1]
+        loop.wait(100 * MS, kind="net")
+        for task in range(10, 10 + tasks):
+            loop.awaiting(since_ns, task=task, name="asyncpg.fetch", kind="db", detail=detail)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule in RULES]
+
+    assert finding.rule == "slow awaits"
+    assert advice_for(finding).startswith(advice)
+
+
 def test_a_task_that_waited_longer_for_its_work_did_not_ask_one_by_one(loop):
     for _ in range(40):
         loop.wait(10 * MS)
@@ -321,14 +344,14 @@ def test_of_a_timer_the_time_counts_in_which_the_loop_waited(loop):
 ADDRESS = "GET http://127.0.0.1:8000/slow"
 
 
-def asked_through_a_lock(loop, times, *, task_of=lambda number: HANDLER, each_ns=300 * MS, running_ns=0):
+def asked_through_a_lock(loop, times, *, each_ns=300 * MS, running_ns=0):
     """Requests whose library awaits an event inside of them until the answer is there."""
     for number in range(times):
         since_ns = loop.now[1]
         loop.wait(each_ns, kind="net")
-        loop.awaiting(since_ns, task=task_of(number), name="asyncio.Event.wait", kind="sync")
+        loop.awaiting(since_ns, task=HANDLER, name="asyncio.Event.wait", kind="sync")
         loop.rows[-1]["parent"] = 5000 + number
-        loop.awaiting(since_ns, task=task_of(number), name="httpx.AsyncClient.send", kind="net", detail=ADDRESS)
+        loop.awaiting(since_ns, task=HANDLER, name="httpx.AsyncClient.send", kind="net", detail=ADDRESS)
         loop.rows[-1] |= {"call": 5000 + number, "inner_wall_ns": each_ns - running_ns}
 
 

@@ -555,6 +555,22 @@ def test_combined_fetches_are_told_as_rows_and_advised_on_by_who_computed(shop, 
     assert advice_for(told).startswith(advice)
 
 
+@pytest.mark.parametrize(
+    ("name", "statement", "advice"),
+    [
+        ("psycopg.Cursor.execute", "update orders set paid = ?", "Look at its query plan (an index, fewer rows), or"),
+        ("psycopg.Cursor.execute", "insert into t values (?)", "Look at what the database does during these calls, or"),
+        ("psycopg.Cursor.execute", "select paid from orders", "Look at its query plan: an index"),
+        ("sqlite3.Cursor.execute", "update orders set paid = ?", "Look at its query plan: an index"),
+    ],
+)
+def test_one_slow_write_on_a_server_may_have_waited_for_a_lock(shop, name, statement, advice):
+    shop.call(name, "db", statement, each_ns=800 * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
+
+    assert advice_for(told).startswith(advice)
+
+
 def test_fetches_of_one_row_each_are_calls(shop):
     name = "psycopg.Cursor.fetchone"
     shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")

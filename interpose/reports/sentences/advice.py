@@ -65,6 +65,9 @@ _IN_CASE = {
         "Otherwise sleep outside the transaction, or wait for the event itself."
     ),
     "failed": "See why they fail: interpose events.",
+    "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
+    "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
+    "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
     "lines": "See what each line takes without that cost: interpose lines.",
@@ -83,6 +86,8 @@ _IN_CASE = {
 }
 _OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
 _IN_PROGRESS = frozenset(("deadlock", "lock not released"))
+_OF_WAITS = frozenset(("slow statement", "slow calls", "slow awaits"))
+_AT_ONCE = 2  # so many awaits in the mean are no longer one after the other
 _OF_PROGRAMS = frozenset(("slow calls", "lock convoy"))
 _SEE_CALLS = "See their arguments: interpose report --by detail."
 EVERY_ADVICE = frozenset((_SEE_CALLS, *_BY_RULE.values(), *_BY_KIND.values(), *_IN_CASE.values()))
@@ -111,6 +116,8 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if writes(first) else "far longer"
+    if finding.rule in _OF_WAITS and finding.rows:
+        return _case_of_waits(finding)
     if finding.rule == "repeated work" and first and first.kind == "net":
         return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
@@ -146,6 +153,16 @@ def _case_of_statements(finding: Finding) -> str:
     if is_repeated and is_sql(asked(finding)):
         return "sql writes" if writes(asked(finding)) else "sql"
     return ""
+
+
+def _case_of_waits(finding: Finding) -> str:
+    is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
+    first = asked(finding) if is_statement else finding.rows[0]
+    is_write = first.kind == "db" and is_sql(first) and writes(first)
+    if is_write and not drivers.is_in_process(first) and not drivers.computes(finding):
+        return "slow write" if is_statement else "slow writes"
+    is_at_once = finding.each_ns * finding.calls >= _AT_ONCE * finding.bound_ns
+    return "awaits at once" if is_await and first.kind != "sleep" and is_at_once else ""
 
 
 def _by_rule(finding: Finding) -> str:
