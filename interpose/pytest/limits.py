@@ -14,6 +14,7 @@ from interpose.config import levels
 from interpose.config.values import parse_one_in, parse_record
 from interpose.experiments.format.records import Event
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 from interpose.kinds import KINDS, ON_REQUEST
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean
@@ -90,7 +91,7 @@ def unchecked(limited: Sequence[pytest.Item]) -> warnings.WarningMessage:
     return warnings.WarningMessage(pytest.PytestWarning(text), pytest.PytestWarning, file, (line or 0) + 1)
 
 
-Call = tuple[str, str, str | None, str]  # kind, intrinsic, detail, place
+Call = tuple[str, str, str | None, int]  # kind, intrinsic, detail, stack; without a detail it was only counted
 
 
 def counted(process: Process) -> dict[int, int]:
@@ -98,20 +99,18 @@ def counted(process: Process) -> dict[int, int]:
     return dict(process.counts)
 
 
-def calls_between(process: Process, begin_ns: int, end_ns: int, before: dict[int, int], cwd: str) -> Counter[Call]:
+def calls_between(process: Process, begin_ns: int, end_ns: int, before: dict[int, int]) -> Counter[Call]:
     """The calls of a process that began between two monotonic times and have ended, and untimed calls beyond those
     counted `before`."""
     found: Counter[Call] = Counter()
-    places = Places(process.files(), cwd)
     for event in _events_since(process, begin_ns):
         if begin_ns <= event.start_ns <= end_ns:
-            intrinsic, site = process.intrinsic(event.intrinsic), process.own_line(event.stack)
-            place = f"{places.line(site)} {site.function}" if site else ""
-            found[intrinsic.kind, intrinsic.name, process.string(event.detail), place] += 1
+            intrinsic = process.intrinsic(event.intrinsic)
+            found[intrinsic.kind, intrinsic.name, process.string(event.detail), event.stack] += 1
     for number, times in process.counts.items():
         if times > before.get(number, 0):
             intrinsic = process.intrinsic(number)
-            found[intrinsic.kind, intrinsic.name, None, "(counted, not timed)"] += times - before.get(number, 0)
+            found[intrinsic.kind, intrinsic.name, None, 0] += times - before.get(number, 0)
     return found
 
 
@@ -124,22 +123,27 @@ def _events_since(process: Process, begin_ns: int) -> Iterator[Event]:
             yield from file.events(block)
 
 
-def told(limit: Limit, calls: Counter[Call]) -> str:
-    """The message if there were more calls than the limit, with the lines that made them; otherwise empty."""
+def told(limit: Limit, calls: Counter[Call], process: Process, cwd: str) -> str:
+    """The message if there were more calls of the process than the limit, with the lines that made them, relative to
+    `cwd`; otherwise empty."""
     matching = {call: times for call, times in calls.items() if limit.matches(*call[:3])}
     total = sum(matching.values())
     if total <= limit.most:
         return ""
-    rows = sorted(matching.items(), key=lambda row: -row[1])
+    by_line: Counter[tuple[str, str | None, Site | None]] = Counter()
+    for (_, intrinsic, detail, stack), times in matching.items():
+        by_line[intrinsic, detail, process.own_line(stack)] += times
+    rows = by_line.most_common()
+    places = Places(process.files(), cwd)
     lines = [f"max_calls: {count(total, 'call')} of {limit}, {limit.most:,} allowed:"]
-    lines += [f"  {times:,} x {_shown(call)}" for call, times in rows[:SHOWN_AT_MOST]]
+    lines += [f"  {times:,} x {_shown(*row, places)}" for row, times in rows[:SHOWN_AT_MOST]]
     left = rows[SHOWN_AT_MOST:]
     lines += [f"  and {sum(times for _, times in left):,} of {len(left):,} others"] if left else []
     return "\n".join(lines)
 
 
-def _shown(call: Call) -> str:
-    _, intrinsic, detail, place = call
+def _shown(intrinsic: str, detail: str | None, site: Site | None, places: Places) -> str:
+    place = f"{places.line(site)} {site.function}" if site else "(counted, not timed)" if detail is None else ""
     text = clean(detail or "")
     cut = text if len(text) <= LONGEST_DETAIL else text[: LONGEST_DETAIL - 1] + "…"
     return "  ".join(part for part in (intrinsic, place, cut) if part)

@@ -149,5 +149,6 @@ def _counted() -> dict[int, int]:
 def _exceeded(limits: list[Limit], span: Span, before: dict[int, int], cwd: str) -> list[str]:
     """What is to be said of the limits that were exceeded."""
     with shims.unrecorded():
-        calls = calls_between(_opened(), span.begin_ns, span.end_ns, before, cwd)
-        return [wrong for wrong in (told(limit, calls) for limit in limits) if wrong]
+        process = _opened()
+        calls = calls_between(process, span.begin_ns, span.end_ns, before)
+        return [wrong for wrong in (told(limit, calls, process, cwd) for limit in limits) if wrong]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.rows import OVERHEAD
 from interpose.analysis.transactions.response_times import Transaction, transactions
 from interpose.errors import InterposeError
 from interpose.experiments.model.experiment import Experiment
@@ -35,5 +36,8 @@ def summary_of(directory: str, tests: set[str]) -> list[str]:
 
 
 def wait_ns(row: Transaction) -> int:
-    """The time that a test waited."""
-    return max(row.response_ns - row.cpu_ns, 0)
+    """The time that a test waited: its parts without their CPU time, and without overhead. What waited at the same time
+    counts once."""
+    overhead_ns = row.share(OVERHEAD).wall_ns
+    parts = (share for kind, share in row.split.items() if kind != OVERHEAD)
+    return min(sum(max(part.wall_ns - part.cpu_ns, 0) for part in parts), max(row.response_ns - overhead_ns, 0))

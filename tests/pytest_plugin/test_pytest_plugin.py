@@ -14,8 +14,10 @@ import pytest
 from tracing import Traced, run_in
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.transactions.response_times import transactions
+from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.transactions.response_times import Share, Transaction, transactions
 from interpose.pytest.limits import limits_of
+from interpose.pytest.summary import wait_ns
 
 Run = Callable[..., "Ran"]
 
@@ -460,7 +462,7 @@ def test_the_checks_of_limits_are_no_overhead_of_tests_without(tests, tmp_path):
 
         def test_without():
             computed_ns = 0
-            for _ in range(400):
+            for _ in range(100):
                 begun_ns = time.thread_time_ns()
                 sum(range(2_000))
                 computed_ns += time.thread_time_ns() - begun_ns
@@ -509,6 +511,45 @@ def test_the_summary_names_the_tests_that_waited_longest(tests):
     summary = ran.stdout[ran.stdout.index("interpose: test.1.er: 3 tests; waited longest (wait of total time):") :]
     assert re.findall(r" of .*::(\w+)", summary)[:2] == ["test_long", "test_short"]
     assert "next: interpose transactions test.1.er" in summary
+
+
+def test_what_the_check_of_a_limit_waits_for_is_no_wait_of_the_test(tests, tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/conftest.py").write_text("""\
+import time
+from interpose.pytest import plugin
+
+counted = plugin.calls_between
+
+def slowly_counted(*arguments):
+    time.sleep(0.4)
+    return counted(*arguments)
+
+plugin.calls_between = slowly_counted
+""")
+    ran = tests(
+        """
+        import time
+        import pytest
+
+        @pytest.mark.max_calls(db=5)
+        def test_limited(): pass
+        def test_waits(): time.sleep(0.1)
+        """,
+        "--interpose",
+    )
+
+    assert re.findall(r" of .*::(\w+)", ran.stdout)[:1] == ["test_waits"]
+
+
+def test_the_wait_of_a_test_is_of_its_parts_without_overhead():
+    parts = {"sleep": Share(50, 1), "logic": Share(10, 12), "suspended": Share(4), "overhead": Share(300, 30)}
+    row = Transaction("test_it.py::test", Sums(calls=1, wall_ns=364, cpu_ns=43), parts)
+    parts_of_threads = {"sleep": Share(500), "overhead": Share(9)}
+    row_of_threads = Transaction("test_it.py::test", Sums(calls=1, wall_ns=60), parts_of_threads)
+
+    assert wait_ns(row) == 49 + 4
+    assert wait_ns(row_of_threads) == 60 - 9
 
 
 @pytest.mark.long
