@@ -434,6 +434,18 @@ def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose
     assert sorted(int(text.lstrip("~").replace(",", "")) for text in map(faults.show, view.rows) if text) == told
 
 
+@pytest.mark.parametrize("by", ["function", "line", "kind", "thread"])
+def test_the_columns_of_counters_are_those_read_in_the_order_requested(record, interpose, by):
+    wanted = ["migrations", "switches", "faults"]
+    _, experiment = record("import time\ntime.sleep(0.3)\nprint(1)", "--counters", ",".join(wanted))
+
+    for options in ((), ("--limit", "1")):
+        head = interpose("report", "--by", by, "--format", "csv", *options, experiment.directory).stdout.splitlines()[0]
+        text = interpose("report", "--by", by, *options, experiment.directory, variables={"COLUMNS": "300"}).stdout
+        assert [name for name in head.split(",") if name in wanted] == wanted
+        assert [word for word in text.split() if word in wanted] == wanted
+
+
 def test_sql_has_the_counters_of_threads_and_lines(record, interpose):
     pytest.importorskip("duckdb")
     told, experiment = record(PROGRAM + TOUCHING, "--counters", "faults")

@@ -65,12 +65,13 @@ class Profile:
     Rows of calls that waited for work come last. `part` is what they were made from, `analysis` what that was read
     from, unless it was merged from partial results. A part of the calls, that of a label, is not a part of any total:
     it has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
-    `is_scaled`, counts and times are then estimated for all of them.
+    `is_scaled`, counts and times are then estimated for all of them. `counters` were read, in the order requested.
     """
 
     rows: list[Row]
     part: Part
     analysis: Analysis | None = None
+    counters: tuple[str, ...] = ()
 
     @property
     def total(self) -> Share:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from interpose.analysis.calls.rows import Row
-
-
-def counters_of(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The counters of the rows, each once."""
-    return tuple(dict.fromkeys(name for row in rows for name in row.counts))
 
 
 def counter_title(counter: str) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import Row, wait_ns
 from interpose.analysis.consolidation.sums import total
-from interpose.reports.formats.counts import count_shown, counter_title, counters_of
+from interpose.reports.formats.counts import count_shown, counter_title
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.units import percent, scale_for
 from interpose.reports.page.anchors import Anchors
@@ -106,7 +106,7 @@ def _numbers(made: Profile, rows: Sequence[Row], with_inclusive: bool = True) ->
         hint = "wall time, whatever was called inside"
         shown = Field("inclusive", lambda row: scale.show(row.sums.wall_ns) if row.is_of_calls else "", _wall_ns, hint)
         fields.append(shown)
-    fields += [_counter(name) for name in counters_of(rows)]
+    fields += [_counter(name) for name in made.counters]
     share = Field("share", lambda row: percent(row.sums.self_wall_ns, whole_ns), lambda row: row.sums.self_wall_ns)
     wide = Field("CPU and wait", drawn=lambda row: bar(row.sums.self_wall_ns, row.sums.self_cpu_ns, longest_ns))
     return [*fields, share, wide]

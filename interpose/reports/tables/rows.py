@@ -17,7 +17,7 @@ from interpose.analysis.profile.count_rows import DIVIDED
 from interpose.analysis.profile.margin import sums_of
 from interpose.analysis.profile.rows import WITH_CODE
 from interpose.experiments.metadata.log import Log
-from interpose.reports.formats.counts import count_shown, counter_title, counters_of
+from interpose.reports.formats.counts import count_shown, counter_title
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean
 from interpose.reports.formats.units import Scale, count, margin_of_samples, margin_percent, percent, scale_for
@@ -52,7 +52,7 @@ def profile_table(profile: Profile, by: str, log: Log) -> Table:
     places = Places([row.site.file for row in profile.rows if row.site], log.cwd)
     margins = MARGINS if profile.estimate and profile.estimate.is_scaled else ()
     code = tuple(name for name in CODE if name not in labels) if by in WITH_CODE else ()
-    counters = counters_of(profile.rows)
+    counters = profile.counters
     count_margins = tuple(f"{name}_margin" for name in counters) if by in DIVIDED else ()
     return Table(
         names=("kind", "intrinsic", *labels, *NUMBERS, *passed, *counted, *margins, *code, *counters, *count_margins),
@@ -257,9 +257,7 @@ def _number_columns(profile: Profile, by: str, log: Log) -> list[Column]:
         columns.append(Column("bytes", lambda row: _count(row.sums.bytes, row), optional=True))
     if any(row.sums.rows for row in profile.rows):
         columns.append(Column("rows", lambda row: _count(row.sums.rows, row), optional=True))
-    columns += [
-        Column(counter_title(counter), partial(count_shown, counter=counter)) for counter in counters_of(profile.rows)
-    ]
+    columns += [Column(counter_title(each), partial(count_shown, counter=each)) for each in profile.counters]
     if by == "kind":
         columns.append(Column("", lambda row: clean(row.comment), right=False, flexible=True))
     elif any(row.passed for row in profile.rows):
