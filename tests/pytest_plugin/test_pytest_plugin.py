@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import json
 import os
 import re
@@ -610,6 +611,23 @@ def test_rows_are_fetched_in_one_call_unless_somebody_says_otherwise(tests):
 
     assert ran.returncode == 0, ran.stdout
     assert "max_calls: 5 calls of intrinsic sqlite3.*, 3 allowed" in each.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("loop", ["while cursor.fetchone(): pass", "for row in cursor: pass"])
+def test_fetches_of_a_line_are_as_many_calls_as_python_has_compiled_of_it(tests, loop):
+    source = f"""
+        @pytest.mark.max_calls(0, intrinsic="sqlite3.Cursor.*")
+        def test_rows():
+            cursor = database.execute("select 1 union select 2 union select 3")
+            {loop}
+    """
+    compiled = max(str(list(dis.get_instructions(loop))).count("argval='fetchone'"), 1)
+
+    ran = tests(asking(source), "--interpose")
+
+    calls = "1 call" if compiled == 1 else f"{compiled} calls"
+    assert f"max_calls: {calls} of intrinsic sqlite3.Cursor.*, 0 allowed" in ran.stdout
 
 
 @pytest.mark.long
