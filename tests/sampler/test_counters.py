@@ -435,11 +435,12 @@ def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose
 
 
 @pytest.mark.parametrize("by", ["function", "line", "kind", "thread"])
-def test_the_columns_of_counters_are_those_read_in_the_order_requested(record, interpose, by):
+def test_the_columns_of_counters_are_those_read_in_the_order_requested(record, interpose, work, by):
     wanted = ["migrations", "switches", "faults"]
     _, experiment = record("import time\ntime.sleep(0.3)\nprint(1)", "--counters", ",".join(wanted))
 
-    for options in ((), ("--limit", "1")):
+    shutil.copytree(experiment.directory, work / "copy.1.er")
+    for options in ((), ("--limit", "1"), ("--limit", "1", "copy.1.er")):
         head = interpose("report", "--by", by, "--format", "csv", *options, experiment.directory).stdout.splitlines()[0]
         text = interpose("report", "--by", by, *options, experiment.directory, variables={"COLUMNS": "300"}).stdout
         assert [name for name in head.split(",") if name in wanted] == wanted

@@ -44,8 +44,8 @@ class Part:
 
     `shares` divide the time of threads by the labels of the rows that close the table; without such labels there is one
     share. `passed` are calls of the kind `sync` that did not wait, `counted` the untimed calls of each kind. `counts`
-    is what was counted beside time, for the row that is like each of these, or in rows of their own. `is_part` says
-    that only some calls were selected: these have no closing rows.
+    is what was counted beside time, for the row that is like each of these, or in rows of their own; `counters` are
+    those that were read. `is_part` says that only some calls were selected: these have no closing rows.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -56,6 +56,7 @@ class Part:
     estimate: Estimate | None = None
     code: CodePart = field(default_factory=CodePart)
     counts: list[Row] = field(default_factory=list)
+    counters: tuple[str, ...] = ()
 
     @property
     def total(self) -> Share:
@@ -79,6 +80,7 @@ def merged(parts: Iterable[Part]) -> Part:
         made.passed += part.passed
         made.counted.update(part.counted)
         made.is_part |= part.is_part
+        made.counters = tuple(dict.fromkeys((*made.counters, *part.counters)))
         made.estimate = _estimate(made.estimate, part.estimate)
         _add_code(made.code, part.code)
     made.rows, made.code.rows, made.counts = rows.made, code.made, counts.made

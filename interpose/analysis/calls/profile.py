@@ -65,13 +65,12 @@ class Profile:
     Rows of calls that waited for work come last. `part` is what they were made from, `analysis` what that was read
     from, unless it was merged from partial results. A part of the calls, that of a label, is not a part of any total:
     it has no closing rows, and its total is what the calls took. `estimate` exists if transactions were sampled: with
-    `is_scaled`, counts and times are then estimated for all of them. `counters` were read, in the order requested.
+    `is_scaled`, counts and times are then estimated for all of them.
     """
 
     rows: list[Row]
     part: Part
     analysis: Analysis | None = None
-    counters: tuple[str, ...] = ()
 
     @property
     def total(self) -> Share:
@@ -82,6 +81,11 @@ class Profile:
     def estimate(self) -> Estimate | None:
         """The basis of what is estimated."""
         return self.part.estimate
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The counters that were read, in the order requested."""
+        return self.part.counters
 
 
 def profile(analysis: Analysis, by: str, is_scaled: bool = True) -> Profile:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.groupings import GROUPINGS, WHOLES, row_of_kind, whole_labels
 from interpose.analysis.calls.parts import Part
 from interpose.analysis.calls.profile import Profile, finished
@@ -33,15 +34,15 @@ def with_code_and_counts(made: Profile, by: str) -> Profile:
     assert made.analysis is not None
     part = reduced_with_code(made.part, made.analysis, by) if by in WITH_CODE else made.part
     finish = finished_with_code if by in WITH_CODE else finished
-    found = counted(made.analysis) if by in WITH_COUNTS else []
-    counters = tuple(dict.fromkeys(each.name for each in found if each.is_read))
-    return replace(finish(_with_counts(part, found, by), by, made.analysis), counters=counters)
+    return finish(with_counts(part, made.analysis, by), by, made.analysis)
 
 
-def _with_counts(part: Part, found: list[Counted], by: str) -> Part:
+def with_counts(part: Part, analysis: Analysis, by: str) -> Part:
     """The part with what was counted; the one given does not change."""
+    found = counted(analysis) if by in WITH_COUNTS else []
     if not found:
         return part
+    part = replace(part, counters=tuple(dict.fromkeys(each.name for each in found if each.is_read)))
     if by in WITH_CODE:
         return replace(part, code=replace(part.code, rows=_with_code(part.code.rows, found, by)))
     return replace(part, counts=[*part.counts, *(_of_calls(found, by) if by in WITH_CALLS else _wholes(found, by))])
