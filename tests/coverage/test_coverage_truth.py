@@ -396,31 +396,81 @@ asyncio.run(main())
 """
 
 
-def branches_of_both(traced, capsys, source: str):
-    """The branches of a program by line, as its recording has them and as coverage.py has them."""
+def branch_reports(traced, capsys, source: str) -> tuple[str, str]:
+    """The JSON reports of a program's branches: ours and coverage.py's."""
     done = traced(source, INTERPOSE="coverage", INTERPOSE_BRANCHES="1")
     told = ["run", "--branch", "--data-file=data", "program.py"], ["json", "--data-file=data", "-q", "-o", "theirs"]
     for words in told:
         subprocess.run([sys.executable, "-m", "coverage", *words], cwd=done.directory, check=True, timeout=60)
 
     assert main(["coverage", "json", "--branch", str(done.directory / done.experiment.name)]) == 0
-
-    found = branches_by_line(capsys.readouterr().out)
-    return found, branches_by_line((done.directory / "theirs").read_text())
+    return capsys.readouterr().out, (done.directory / "theirs").read_text()
 
 
 @pytest.mark.long
 def test_branches_of_awaited_loops_are_as_coverage_py_has_them(traced, capsys):
-    found, expected = branches_of_both(traced, capsys, AWAITED)
+    ours, theirs = branch_reports(traced, capsys, AWAITED)
 
-    assert found == expected
+    expected = branches_by_line(theirs)
+    assert branches_by_line(ours) == expected
     assert len(expected) > 15
+
+
+NO_BRANCH = """\
+def wrapped(function):
+    return function
+
+@wrapped
+def decorated(given):
+    if given:  # pragma: no branch
+        given = 1
+    return given
+
+def conditions(given):
+    if given and (
+        given > 0  # PRAGMA: NO BRANCH
+    ):
+        given += 1
+    elif given:  # pragma:no branch
+        given += 2
+    if given:
+        given += 3
+    while given:  # pragma no branch, with a reason
+        given -= 1
+        if given == 1:
+            break
+    for each in range(given):  #pragma: no branch
+        return each
+    return given
+
+def never(given):
+    if given:  # pragma: no branch
+        return 1
+    if given:
+        return 2
+    return "# pragma: no branch"
+
+decorated(1)
+conditions(2)
+"""
+
+
+@pytest.mark.long
+def test_lines_without_branches_count_as_coverage_py_counts_them(traced, capsys):
+    reports = branch_reports(traced, capsys, NO_BRANCH)
+
+    ours, theirs = ([*json.loads(report)["files"].values()][0] for report in reports)
+    assert ours["missing_branches"] == theirs["missing_branches"]
+    names = ("num_branches", "covered_branches", "num_partial_branches", "percent_covered")
+    assert [ours["summary"][name] for name in names] == [theirs["summary"][name] for name in names]
+    assert len(theirs["missing_branches"]) == 3 and theirs["summary"]["num_branches"] == 18
 
 
 @pytest.mark.long
 def test_branches_to_the_exit_of_code_are_as_coverage_py_has_them(traced, capsys):
-    found, expected = branches_of_both(traced, capsys, EXITS)
+    ours, theirs = branch_reports(traced, capsys, EXITS)
 
+    found, expected = branches_by_line(ours), branches_by_line(theirs)
     exits = {line: {way for way in ways if way[0] < 0} for line, ways in expected.items()}
     exits = {line: ways for line, ways in exits.items() if ways}
     assert len({to for ways in exits.values() for to, _ in ways}) > 6

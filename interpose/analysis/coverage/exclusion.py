@@ -1,4 +1,5 @@
-"""Which lines of a source are left out of its coverage, as coverage.py leaves them out, and which are docstrings."""
+"""Which lines of a source are left out of its coverage, or have no branches, as in coverage.py, and which are docstrings.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ DEFAULTS = (
     r"#\s*(?:pragma|PRAGMA)[:\s]?\s*(?:no|NO)\s*(?:cover|COVER)",
     r"^[^\S\n]*if (?:typing\.)?TYPE_CHECKING:",
 )
+# The lines whose branches all count as taken, as in coverage.py.
+_NO_BRANCH = re.compile(r"#\s*(?:pragma|PRAGMA)[:\s]?\s*(?:no|NO)\s*(?:branch|BRANCH)")
 _DOTS = re.compile(r"^\.\.\.\s*(?:#|$)")
 _RESULT = re.compile(r"[\])]\s*->")
 
@@ -55,6 +58,11 @@ def left_out(
         for name in ("finalbody", "orelse", "cases", "handlers", "body"):
             waiting += reversed(getattr(node, name, ()))
     return LeftOut(excluded, docstrings)
+
+
+def without_branches(text: str, lines: LogicalLines) -> Set[int]:
+    """The first lines of what has the comment `# pragma: no branch`."""
+    return {lines.first(line) for line in _matching(_NO_BRANCH, text)}
 
 
 def _matching(pattern: re.Pattern[str], text: str) -> Iterable[int]:

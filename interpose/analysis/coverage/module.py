@@ -212,7 +212,8 @@ class _Mapped:
                 if begin in self._counted and (end == EXIT or end in self._counted) and end != begin:
                     found[begin, end] = found.get((begin, end), False) or was_gone
         exits = Counter(begin for begin, _ in found)
-        return {way: was_gone for way, was_gone in sorted(found.items()) if exits[way[0]] > 1}
+        taken = {begin for begin in exits if self._found.lines[begin] in self._table.no_branch}
+        return {way: was_gone or way[0] in taken for way, was_gone in sorted(found.items()) if exits[way[0]] > 1}
 
     def _never_gone(self, seen: Seen | None) -> dict[tuple[int, int], bool]:
         """The ways in code that has no place."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
 
-from interpose.analysis.coverage.exclusion import left_out
+from interpose.analysis.coverage.exclusion import left_out, without_branches
 from interpose.analysis.coverage.logical_lines import LogicalLines, logical_lines
 from interpose.analysis.coverage.statements import NONE, Statements, statements
 from interpose.errors import Caught
@@ -30,7 +30,7 @@ class Unreadable(Caught):
 class Table:
     """A source: its lines of text, its statements, and the numbers of those that count, in the order of the source.
 
-    `excluded` are the lines of excluded code.
+    `excluded` are the lines of excluded code, `no_branch` those whose branches all count as taken.
     """
 
     text: Sequence[str]
@@ -38,6 +38,7 @@ class Table:
     statements: Statements
     counted: Sequence[int]
     excluded: Set[int]
+    no_branch: Set[int]
     code: CodeType
 
     @cached_property
@@ -71,7 +72,7 @@ def statement_table(text: str, patterns: Sequence[re.Pattern[str]] = ()) -> Tabl
     ignored = out.excluded | out.docstrings
     counted = [number for number in sorted(with_code) if found.lines[number] not in ignored]
     shown = text_lines if text_lines[-1] else text_lines[:-1]
-    return Table(shown, lines, found, counted, out.excluded & code_lines, code)
+    return Table(shown, lines, found, counted, out.excluded & code_lines, without_branches(text, lines), code)
 
 
 def _compiled(text: str) -> tuple[ast.Module, CodeType]:
