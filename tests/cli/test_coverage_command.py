@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sqlite3
 import sys
 import sysconfig
@@ -76,6 +77,17 @@ def test_a_module_that_is_never_imported_is_listed_where_asked(ran, place, capsy
 
     assert (found["never.py"]["percent"], found["never.py"]["note"]) == ("0.0", "nothing of it ran")
     assert found["program.py"]["percent"] == "100.0"
+
+
+@pytest.mark.parametrize("text", ["", "# a comment\n", '"""A docstring."""\n'])
+def test_all_of_a_module_without_statements_is_covered(ran, place, capsys, text):
+    (place / "empty.py").write_text(text)
+
+    found = {row["file"]: row for row in rows(capsys, ran.path, "--source", str(place))}
+
+    assert (found["empty.py"]["percent"], found["empty.py"]["note"]) == ("100.0", "")
+    assert main(["coverage", "report", ran.path, "--source", str(place)]) == 0
+    assert re.search(r"empty\.py +0 +0 +100\.0 %", capsys.readouterr().out)
 
 
 def test_coverage_py_reads_what_is_combined(ran, place, capsys):

@@ -187,7 +187,7 @@ def _never_run(path: str, name: str, patterns: Sequence[re.Pattern[str]], with_b
     except Unreadable as error:
         return Module(path, name, None, str(error), has_run=False)
     jumps = never_gone(table) if with_branches else {}
-    return Module(path, name, table, note=NOTHING_RAN, jumps=jumps, has_run=False)
+    return Module(path, name, table, note=NOTHING_RAN if table.counted else "", jumps=jumps, has_run=False)
 
 
 def _notes(part: CoveragePart, files: Sequence[File]) -> Iterator[str]:

@@ -1,5 +1,4 @@
-"""Which lines of a source are left out of its coverage, or have no branches, as in coverage.py, and which are docstrings.
-"""
+"""Which lines of a source its coverage leaves out, wholly or their branches, as in coverage.py; and docstrings."""
 
 from __future__ import annotations
 

@@ -104,6 +104,11 @@ class Module:
         return Share(sum(number in self.executed for number in counted), len(counted))
 
     @property
+    def percent(self) -> float | None:
+        """How much of the source's statements ran, of none all; None if they are not known."""
+        return 100.0 if self.table and not self.own.whole else self.own.percent
+
+    @property
     def generated(self) -> Share:
         """The executed lines of generated code, and all lines of its functions that ran."""
         return Share(len(self.made.executed), len(self.made.known))

@@ -44,5 +44,5 @@ def mark_of(module: Module, number: int) -> str:
 def _told(module: Module) -> str:
     if module.table is None:
         return module.why
-    share = f"{shown_percent(module.own.percent)} of {count(module.own.whole, 'statement')}"
+    share = f"{shown_percent(module.percent)} of {count(module.own.whole, 'statement')}"
     return f"{share}; {module.note}" if module.note else share

@@ -63,9 +63,9 @@ def _index(coverage: Coverage, title: str, place: str, names: dict[str, str], wi
 
 def _index_row(row: ModuleRow, link: str | None, with_branches: bool) -> Markup:
     name = element("a", row.file, href=link) if link else row.file
-    numbers = [f"{row.own.whole:,}", f"{row.missed:,}", shown_percent(row.own.percent)]
+    numbers = [f"{row.own.whole:,}", f"{row.missed:,}", shown_percent(row.percent)]
     cells = [element("td", [name]), *(element("td", each, class_="n") for each in numbers)]
-    cells.append(element("td", [_bar(row.own.percent)]))
+    cells.append(element("td", [_bar(row.percent)]))
     cells.append(element("td", f"{row.lines[PARTLY]:,}", class_="n"))
     if with_branches:
         cells.append(element("td", f"{row.branches.whole:,}", class_="n"))
@@ -81,8 +81,7 @@ def _bar(percent: float | None) -> str:
 
 
 def _module(module: Module, place: str) -> list[Markup]:
-    own = module.own
-    told = f"{shown_percent(own.percent)} of {own.whole:,} statements"
+    told = f"{shown_percent(module.percent)} of {module.own.whole:,} statements"
     generated = module.generated
     if generated.whole:
         told += f"; with generated code {shown_percent(module.with_generated.percent)}"

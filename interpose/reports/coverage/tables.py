@@ -29,6 +29,7 @@ class ModuleRow:
     file: str
     name: str
     own: Share
+    percent: float | None
     generated: Share
     branches: Share
     lines: dict[str, int]
@@ -40,6 +41,11 @@ class ModuleRow:
     def missed(self) -> int:
         """Statements that did not run."""
         return self.own.whole - self.own.part
+
+    @property
+    def percent_with_generated(self) -> float | None:
+        """How much ran, code that was made at run time included; None if it is not known."""
+        return (self.own + self.generated).percent if self.generated.whole else self.percent
 
 
 def shown_percent(percent: float | None) -> str:
@@ -61,12 +67,13 @@ def module_rows(coverage: Coverage, place: str, sort: str = "file", without_cove
         "file": lambda row: row.file,
         "statements": lambda row: -row.own.whole,
         "missed": lambda row: -row.missed,
-        "percent": lambda row: -1 if row.own.percent is None else row.own.percent,
+        "percent": lambda row: -1 if row.percent is None else row.percent,
     }
     total = ModuleRow(
         TOTAL,
         TOTAL,
         coverage.own,
+        coverage.own.percent,
         sum((row.generated for row in rows), Share(0, 0)),
         coverage.branches,
         {status: sum(row.lines[status] for row in rows) for status in (COVERED, PARTLY, MISSED)},
@@ -75,7 +82,7 @@ def module_rows(coverage: Coverage, place: str, sort: str = "file", without_cove
         "",
     )
     if without_covered:
-        rows = [row for row in rows if row.missed or row.own.percent is None or row.lines[PARTLY]]
+        rows = [row for row in rows if row.missed or row.percent is None or row.lines[PARTLY]]
     return [*sorted(rows, key=keys[sort]), total]
 
 
@@ -84,15 +91,15 @@ def modules_table(rows: Sequence[ModuleRow], with_branches: bool, with_missing: 
     names = ("file", "module", *OWN_NAMES, *GENERATED_NAMES, *LINE_COUNTS, *BRANCH_NAMES, "missing", "note")
     columns = [
         Column("file", lambda row: clean(row.file), right=False, flexible=True, keep="end"),
-        Column("statements", lambda row: f"{row.own.whole:,}" if row.own.whole else ""),
-        Column("missed", lambda row: f"{row.missed:,}" if row.own.whole else ""),
-        Column("covered", lambda row: shown_percent(row.own.percent)),
+        Column("statements", lambda row: f"{row.own.whole:,}" if row.percent is not None else ""),
+        Column("missed", lambda row: f"{row.missed:,}" if row.percent is not None else ""),
+        Column("covered", lambda row: shown_percent(row.percent)),
     ]
     if any(row.generated.whole for row in rows):
-        columns.append(Column("with generated", lambda row: shown_percent((row.own + row.generated).percent)))
-    columns.append(Column("partly", lambda row: f"{row.lines[PARTLY]:,}" if row.own.whole else "", optional=True))
+        columns.append(Column("with generated", lambda row: shown_percent(row.percent_with_generated)))
+    columns.append(Column("partly", lambda row: f"{row.lines[PARTLY]:,}" if row.percent is not None else "", optional=True))
     if with_branches:
-        columns.append(Column("branches", lambda row: f"{row.branches.whole:,}" if row.own.whole else ""))
+        columns.append(Column("branches", lambda row: f"{row.branches.whole:,}" if row.percent is not None else ""))
         columns.append(Column("not gone", _not_gone_of))
     if with_missing:
         columns.append(Column("lines missed", lambda row: row.missing, right=False))
@@ -102,7 +109,7 @@ def modules_table(rows: Sequence[ModuleRow], with_branches: bool, with_missing: 
 
 
 def _not_gone_of(row: ModuleRow) -> str:
-    return f"{row.branches.whole - row.branches.part:,}" if row.own.whole else ""
+    return f"{row.branches.whole - row.branches.part:,}" if row.percent is not None else ""
 
 
 def _module_row(module: Module, place: str) -> ModuleRow:
@@ -110,6 +117,7 @@ def _module_row(module: Module, place: str) -> ModuleRow:
         module.path_from(place),
         module.name,
         module.own,
+        module.percent,
         module.generated,
         module.branches,
         {status: module.count(status) for status in (COVERED, PARTLY, MISSED)},
@@ -128,12 +136,11 @@ def _said(module: Module) -> str:
 
 
 def _module_values(row: ModuleRow) -> Values:
-    whole = row.own + row.generated
     return {
         "file": None if row.name == TOTAL else row.file,
         "module": row.name,
-        **dict(zip(OWN_NAMES, (row.own.whole, row.own.part, row.missed, row.own.percent), strict=True)),
-        **dict(zip(GENERATED_NAMES, (row.generated.whole, row.generated.part, whole.percent), strict=True)),
+        **dict(zip(OWN_NAMES, (row.own.whole, row.own.part, row.missed, row.percent), strict=True)),
+        **dict(zip(GENERATED_NAMES, (*reversed(row.generated), row.percent_with_generated), strict=True)),
         "lines": sum(row.lines.values()),
         **{f"lines_{status}": count for status, count in row.lines.items()},
         "lines_excluded": row.excluded,
