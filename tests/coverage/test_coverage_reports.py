@@ -24,6 +24,7 @@ from interpose.experiments.maintenance.archives import Archive
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.coverage.tables import shown_percent
+from interpose.reports.coverage.xml import rate
 from tests.build import Build
 
 pytestmark = pytest.mark.any_python
@@ -444,6 +445,14 @@ def test_a_rate_of_cobertura_is_1_of_all_alone(shop, capsys):
     assert main(["coverage", "xml", str(build.write())]) == 0
 
     assert ElementTree.fromstring(capsys.readouterr().out).get("line-rate") == "0.9999"
+
+
+def test_rates_of_cobertura_are_those_of_coverage_py():
+    coverage = pytest.importorskip("coverage.xmlreport")
+    pairs = [(part, whole) for whole in (0, 1, 3, 7, 242, 1000) for part in range(0, whole + 1)]
+
+    assert [rate(*pair) for pair in pairs] == [coverage.rate(*pair) for pair in pairs]
+    assert rate(216, 242) == "0.8926"
 
 
 def test_pages_colour_lines_and_hold_nothing_that_runs(shop, capsys):

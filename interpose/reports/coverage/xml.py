@@ -66,7 +66,7 @@ def _counts(modules: Iterable[Module]) -> tuple[int, int, int, int]:
 
 def _rates(modules: Iterable[Module]) -> dict[str, object]:
     lines, hit, ways, gone = _counts(modules)
-    return {"line-rate": _rate(hit, lines), "branch-rate": _rate(gone, ways) if ways else "0", "complexity": 0}
+    return {"line-rate": rate(hit, lines), "branch-rate": rate(gone, ways) if ways else "0", "complexity": 0}
 
 
 def _totals(modules: list[Module]) -> dict[str, object]:
@@ -75,9 +75,11 @@ def _totals(modules: list[Module]) -> dict[str, object]:
     return {**valid, **_rates(modules)}
 
 
-def _rate(part: int, whole: int) -> str:
-    """Cut off, never rounded up: 1 is all."""
-    return f"{part * 10_000 // whole / 10_000:g}" if whole else "1"
+def rate(part: int, whole: int) -> str:
+    """Four digits, as coverage.py has them: 0 is nothing, and 1 is all."""
+    if part in (0, whole):
+        return "1" if part == whole else "0"
+    return f"{min(max(part / whole, 0.0001), 0.9999):.4g}"
 
 
 def _attributes(**values: object) -> str:
