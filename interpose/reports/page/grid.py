@@ -17,8 +17,8 @@ LETTERS_AT_MOST = 300
 class Field:
     """A column: its title, the text of a row in it, and the number to sort by, if there is one.
 
-    `hint` explains the column. `drawn` returns HTML instead of text. `link` is the name of the text's target on the
-    page.
+    `hint` explains the column. `drawn` returns HTML instead of text; with the same text, if rows are sorted by it.
+    `link` is the name of the text's target on the page.
     """
 
     title: str
@@ -65,8 +65,8 @@ def shown(text: str) -> str:
 
 def _head(field: Field) -> Markup:
     kind = "n" if field.value else "bar" if field.drawn else None
-    is_drawn = field.drawn is not None
-    return element("th", field.title, scope="col", class_=kind, title=field.hint or None, data_unsorted=is_drawn)
+    is_unsorted = not (field.text or field.value)
+    return element("th", field.title, scope="col", class_=kind, title=field.hint or None, data_unsorted=is_unsorted)
 
 
 def _row(fields: Sequence[Field], row: Any) -> Markup:

@@ -38,7 +38,7 @@ def kinds(material: Material) -> Markup:
     made = material.profiles["site"]
     rows = by_kind(made)
     fields = [
-        Field("kind", drawn=lambda row: _kind(row)),
+        Field("kind", _kind_text, drawn=_kind),
         *_numbers(made, rows, with_inclusive=False),
         Field("remark", lambda row: row.comment),
     ]
@@ -66,7 +66,7 @@ def _table(material: Material, by: str, anchors: Anchors) -> Markup:
 
 
 def _names(material: Material, made: Profile, by: str, anchors: Anchors) -> list[Field]:
-    kind = Field("kind", drawn=_kind)
+    kind = Field("kind", _kind_text, drawn=_kind)
     intrinsic = Field("intrinsic", lambda row: row.intrinsic or ("" if row.is_of_calls else row.comment))
     if by == "intrinsic":
         return [kind, intrinsic]
@@ -123,9 +123,12 @@ def _wall_ns(row: Row) -> int:
     return row.sums.wall_ns
 
 
+def _kind_text(row: Row) -> str:
+    return row.kind or "?"
+
+
 def _kind(row: Row) -> Markup:
-    name = row.kind or "?"
-    return element("span", name, class_=f"kind {kind_class(row.kind)}")
+    return element("span", _kind_text(row), class_=f"kind {kind_class(row.kind)}")
 
 
 def _rest(rows: Sequence[Row]) -> Row:
