@@ -70,6 +70,16 @@ def test_transactions_are_contexts(ran, place, capsys):
     assert {number for number, status in found.items() if status == "covered"} == {6, 13}
 
 
+def test_a_context_that_matches_nothing_is_an_error_as_a_file_is(ran, place, capsys):
+    for options in (["--context", "no such"], ["--context", "no such", "--source", str(place)], ["--include", "none*"]):
+        assert main(["coverage", "report", ran.path, *options]) == 1
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("nothing ran in a context that matches --context no such\n") == 2
+    assert main(["coverage", "report", ran.path, "--context", "^night"]) == 0
+
+
 def test_a_module_that_is_never_imported_is_listed_where_asked(ran, place, capsys):
     (place / "never.py").write_text("a = 1\n")
 

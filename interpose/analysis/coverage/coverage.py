@@ -56,12 +56,13 @@ def unpacked(given: Sequence[str]) -> Asked:
 
 @dataclass
 class Coverage:
-    """The modules by path, remarks, the number of code objects seen, and whether branches were recorded; `was_asked`
-    says that coverage was to be recorded, and `wanted` of what."""
+    """The modules by path, remarks, the number of code objects seen, in any context and in those asked for, and whether
+    branches were recorded; `was_asked` says that coverage was to be recorded, and `wanted` of what."""
 
     modules: list[Module]
     notes: list[str]
     codes: int
+    in_context: int
     with_branches: bool
     was_asked: bool = False
     wanted: str = ""
@@ -109,6 +110,7 @@ def reduced(experiment: Experiment, asked: Asked) -> CoveragePart:
         },
         found.made,
         found.codes,
+        found.in_context,
         left_out,
         asked_for or any(seen.jumps for _, _, seen in found.files.values()),
         found.from_lines,
@@ -130,7 +132,7 @@ def finished(part: CoveragePart, asked: Asked) -> Coverage:
     modules += [_never_run(path, name, patterns, part.with_branches) for path, name in _others(chosen, seen)]
     notes = [*notes_on(part), *_notes(part, files)]
     in_order = sorted(modules, key=lambda module: module.path)
-    return Coverage(in_order, notes, part.codes, part.with_branches, part.was_asked, part.wanted)
+    return Coverage(in_order, notes, part.codes, part.in_context, part.with_branches, part.was_asked, part.wanted)
 
 
 def _chosen(asked: Asked) -> Chosen:

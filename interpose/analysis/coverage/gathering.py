@@ -73,6 +73,7 @@ class Gathering:
     def __init__(self, wants_context: Callable[[str], bool], wants_file: Callable[[str], bool]) -> None:
         self.files: dict[str, tuple[Process, str, Seen]] = {}
         self.codes = 0
+        self.in_context = 0  # of these code objects, those in wanted contexts
         self.from_lines = False
         self.made: dict[str, Made] = {}  # by module; what `__main__` made by its file, if it has one
         self._mains: dict[Process | None, str] = {}
@@ -85,6 +86,7 @@ class Gathering:
         self._mains[process] = _main_file(process, covered) or self._mains.get(process.parent, "")
         of_code = {id(code): self._seen_of(process, code) for code in covered.codes.values()}
         self.codes += len(covered.codes)
+        self.in_context += sum(self._wants_context(code.context) for code in covered.codes.values())
         for code, point, was_executed in covered.places():
             was_executed = was_executed and self._wants_context(code.context)
             if seen := of_code[id(code)]:
@@ -122,6 +124,7 @@ class Gathering:
         if is_covered:
             return
         self.codes += 1
+        self.in_context += 1
         self.from_lines = True
         seen.modules[function.module] += 1
         executed = (Point(line.line, 0) for line in function.lines if line.executed)

@@ -33,6 +33,7 @@ class Version:
 class CoveragePart:
     """What was recorded: the versions of each file by its path, and code that was generated, by module.
 
+    `codes` is the number of code objects, `in_context` how many of them ran in a context that was asked for.
     `left_out` is the number of code objects for which there was no room, `missed` why something was not recorded.
     `pythons` are the versions of Python. `was_asked` says that coverage was to be recorded, `wanted` of what.
     """
@@ -40,6 +41,7 @@ class CoveragePart:
     files: dict[str, list[Version]] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
     codes: int = 0
+    in_context: int = 0
     left_out: int = 0
     with_branches: bool = False
     from_lines: bool = False
@@ -69,6 +71,7 @@ def merged(parts: Iterable[CoveragePart]) -> CoveragePart:
             into.known |= made.known
             into.executed |= made.executed
         whole.codes += part.codes
+        whole.in_context += part.in_context
         whole.left_out += part.left_out
         whole.with_branches |= part.with_branches
         whole.from_lines |= part.from_lines

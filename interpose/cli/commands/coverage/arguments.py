@@ -69,6 +69,8 @@ def opened(arguments: argparse.Namespace) -> tuple[Experiment | Many, Coverage]:
     experiment, found = _read(arguments, asked)
     if not found.codes:
         raise ExperimentError(f"{experiment.name}: {_why_nothing(experiment, found)}")
+    if not found.in_context:
+        raise ExperimentError(f"{experiment.name}: nothing ran in a context that matches --context {arguments.context}")
     if not found.modules:
         raise ExperimentError(f"{experiment.name}: the options leave out everything that was recorded")
     for note in found.notes[:_NOTES_AT_MOST]:
