@@ -163,6 +163,16 @@ static PyObject *file_of_module(PyObject *names)
     return file ? file : file_of_named(names);
 }
 
+/* hypothesis compiles wrappers in modules without a file, which only their name tells from the program's. */
+static bool is_of_hypothesis(frame *here)
+{
+    static const char begin[] = "hypothesis_temporary_module_";
+    PyObject *module = module_of(here);
+    Py_ssize_t bytes;
+    const char *name = module ? bytes_of_text(module, &bytes) : NULL;
+    return name && strncmp(name, begin, sizeof begin - 1) == 0;
+}
+
 /* Code that a library compiles from strings belongs to it: methods of its dataclasses, wrappers of its functions. */
 static bool is_made_by_library(const PyCodeObject *code, frame *here)
 {
@@ -170,6 +180,8 @@ static bool is_made_by_library(const PyCodeObject *code, frame *here)
     const char *name = bytes_of_text(code->co_filename, &bytes);
     if (!name || *name != '<' || is_written(name))
         return false;
+    if (is_of_hypothesis(here))
+        return true;
     PyObject *file = file_of_module(frame_globals(here));
     bool is_librarys = file && PyUnicode_Check(file) && !is_own(file);
     Py_XDECREF(file);

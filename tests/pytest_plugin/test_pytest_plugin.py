@@ -16,6 +16,7 @@ from tracing import Traced, run_in
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.consolidation.sums import Sums
+from interpose.analysis.coverage.coverage import Asked, coverage
 from interpose.analysis.transactions.response_times import Share, Transaction, transactions
 from interpose.pytest.limits import limits_of
 from interpose.pytest.summary import wait_ns
@@ -662,6 +663,24 @@ def test_coverage_is_of_the_project_s_files_and_not_of_pytest_s_script(tests, tm
         "tests/test_price.py": 0,
         None: 1,
     }
+
+
+@pytest.mark.long
+def test_coverage_has_nothing_of_what_hypothesis_compiles(tests):
+    pytest.importorskip("hypothesis")
+    source = """
+        from hypothesis import given, strategies
+
+        @given(strategies.builds(complex, strategies.integers(0, 9)))
+        def test_it(number):
+            assert number == eval("number")
+    """
+    ran = tests(source, "--interpose-coverage", beside_hypothesis=True)
+
+    found = coverage(ran.experiment, Asked(place=str(ran.directory)))
+    told = {module.name: module.made.executed for module in found.modules}
+    assert ran.returncode == 0, ran.stdout
+    assert list(told) == ["test_it"] and told["test_it"]
 
 
 def test_coverage_is_recorded_by_test_and_calls_are_not(tests):
