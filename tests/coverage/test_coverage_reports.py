@@ -449,7 +449,7 @@ def test_a_rate_of_cobertura_is_1_of_all_alone(shop, capsys):
 
 def test_rates_of_cobertura_are_those_of_coverage_py():
     coverage = pytest.importorskip("coverage.xmlreport")
-    pairs = [(part, whole) for whole in (0, 1, 3, 7, 242, 1000) for part in range(0, whole + 1)]
+    pairs = [(part, whole) for whole in (0, 1, 3, 7, 242, 1000) for part in range(whole + 1)]
 
     assert [rate(*pair) for pair in pairs] == [coverage.rate(*pair) for pair in pairs]
     assert rate(216, 242) == "0.8926"

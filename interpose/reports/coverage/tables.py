@@ -91,16 +91,16 @@ def modules_table(rows: Sequence[ModuleRow], with_branches: bool, with_missing: 
     names = ("file", "module", *OWN_NAMES, *GENERATED_NAMES, *LINE_COUNTS, *BRANCH_NAMES, "missing", "note")
     columns = [
         Column("file", lambda row: clean(row.file), right=False, flexible=True, keep="end"),
-        Column("statements", lambda row: f"{row.own.whole:,}" if row.percent is not None else ""),
-        Column("missed", lambda row: f"{row.missed:,}" if row.percent is not None else ""),
+        Column("statements", lambda row: _number(row, row.own.whole)),
+        Column("missed", lambda row: _number(row, row.missed)),
         Column("covered", lambda row: shown_percent(row.percent)),
     ]
     if any(row.generated.whole for row in rows):
         columns.append(Column("with generated", lambda row: shown_percent(row.percent_with_generated)))
-    columns.append(Column("partly", lambda row: f"{row.lines[PARTLY]:,}" if row.percent is not None else "", optional=True))
+    columns.append(Column("partly", lambda row: _number(row, row.lines[PARTLY]), optional=True))
     if with_branches:
-        columns.append(Column("branches", lambda row: f"{row.branches.whole:,}" if row.percent is not None else ""))
-        columns.append(Column("not gone", _not_gone_of))
+        columns.append(Column("branches", lambda row: _number(row, row.branches.whole)))
+        columns.append(Column("not gone", lambda row: _number(row, row.branches.whole - row.branches.part)))
     if with_missing:
         columns.append(Column("lines missed", lambda row: row.missing, right=False))
     if any(row.said for row in rows):
@@ -108,8 +108,9 @@ def modules_table(rows: Sequence[ModuleRow], with_branches: bool, with_missing: 
     return Table(names, _module_values, columns, rows)
 
 
-def _not_gone_of(row: ModuleRow) -> str:
-    return f"{row.branches.whole - row.branches.part:,}" if row.percent is not None else ""
+def _number(row: ModuleRow, number: int) -> str:
+    """A number of a row; empty if its statements are not known."""
+    return f"{number:,}" if row.percent is not None else ""
 
 
 def _module_row(module: Module, place: str) -> ModuleRow:
