@@ -18,11 +18,22 @@ static uint64_t next_random(void)
     return drawn = state;
 }
 
+/* Above 0, up to 1, each as likely as the other. */
+static double next_fraction(void)
+{
+    return ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
+}
+
 /* Exponentially distributed, by which each byte is as likely as the other. */
 static int64_t draw_distance(void)
 {
-    double chance = ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
-    return (int64_t)(-log(chance) * (double)heap.every_bytes);
+    return (int64_t)(-log(next_fraction()) * (double)heap.every_bytes);
+}
+
+/* Up as often as its fraction says: sums are right on the average. To the nearest, 1.48 would always be 1. */
+static uint32_t rounded(double allocations)
+{
+    return (uint32_t)(allocations + 1 - next_fraction());
 }
 
 /* A thread draws again in each recording: the last one may have had another size. */
@@ -46,7 +57,7 @@ struct heap_weight heap_draw(size_t bytes)
     double chance = -expm1(-(double)bytes / (double)heap.every_bytes);
     if (chance <= 0)
         return (struct heap_weight){0};
-    return (struct heap_weight){(uint64_t)((double)bytes / chance + 0.5), (uint32_t)(1 / chance + 0.5)};
+    return (struct heap_weight){(uint64_t)((double)bytes / chance + 0.5), rounded(1 / chance)};
 }
 
 void heap_draw_otherwise(void)
