@@ -135,8 +135,8 @@
     X(posix_spawn,   spawn,        A_CHILD,        "program",    "",       "") \
     X(posix_spawnp,  spawn,        A_CHILD,        "program",    "",       "") \
     X(system,        shell,        A_CHILD,        "command",    "",       "") \
-    X(popen,         pipe_from,    A_CHILD,        "command",    "",       "") \
-    X(pclose,        pipe_end,     A_CHILD,        "",           "",       "") \
+    X(popen,         pipe_from,    A_CHILD,        "command",    "",       "open") \
+    X(pclose,        pipe_end,     A_CHILD,        "",           "",       "forget") \
     X(wait,          wait,         A_CHILD,        "",           "",       "") \
     X(waitpid,       wait_for,     A_CHILD,        "",           "",       "") \
     X(wait3,         wait_three,   A_CHILD,        "",           "",       "") \
@@ -187,8 +187,8 @@
     X(gnutls_bye,           gnutls_flag, A_TLS, "descriptor", "",       "")
 
 #define STREAM_CALLS(X) \
-    X(fopen,         stream_open,   A_FILE,         "path",       "",       "") \
-    X(fopen64,       stream_open,   A_FILE,         "path",       "",       "") \
+    X(fopen,         stream_open,   A_FILE,         "path",       "",       "open") \
+    X(fopen64,       stream_open,   A_FILE,         "path",       "",       "open") \
     X(fclose,        stream_end,    ANY_DESCRIPTOR, "descriptor", "",       "forget") \
     X(fread,         stream_read,   ANY_DESCRIPTOR, "descriptor", "result", "") \
     X(fread_unlocked, stream_read,  ANY_DESCRIPTOR, "descriptor", "result", "") \

@@ -214,7 +214,8 @@ static inline int64_t bytes_of_messages(const struct mmsghdr *messages, int coun
     X(name, ssize_t, (mqd_t queue, char *message, size_t room, unsigned *priority, const struct timespec *until), \
       (queue, message, room, priority, until), -1, FAILS_UNLESS_LATE)
 
-/* --- streams; X_TOLD says how many bytes were moved. A stream may have no descriptor: then there is none of that number. */
+/* --- streams; X_TOLD says how many bytes were moved, or which descriptor was opened. A stream may have no descriptor: then
+   there is none of that number. */
 
 static inline int number_of_stream(FILE *stream)
 {
@@ -223,10 +224,16 @@ static inline int number_of_stream(FILE *stream)
     return number;
 }
 
+static inline int number_of_opened(FILE *stream)
+{
+    return stream ? number_of_stream(stream) : -1;
+}
+
 /* Without its lock, which another thread may hold for long. */
 #define FAILS_WITH_ERROR(stream) (result < wanted && ferror_unlocked(stream) ? errno : 0)
 #define SHAPE_stream_open(X, name) \
-    X##_TOLD(name, FILE *, (const char *path, const char *mode), (path, mode), (intptr_t)path, (result ? 0 : errno), 0)
+    X##_TOLD(name, FILE *, (const char *path, const char *mode), (path, mode), (intptr_t)path, (result ? 0 : errno), \
+             number_of_opened(result))
 #define SHAPE_stream_end(X, name) X(name, int, (FILE *of), (of), number_of_stream(of), FAILS_BELOW_ZERO)
 #define SHAPE_stream_read(X, name) \
     X##_TOLD(name, size_t, (void *memory, size_t each, size_t wanted, FILE *of), (memory, each, wanted, of), \
@@ -262,8 +269,9 @@ static inline int number_of_stream(FILE *stream)
       (child, path, actions, how, words, variables), (intptr_t)path, result)
 #define SHAPE_shell(X, name) X(name, int, (const char *command), (command), (intptr_t)command, FAILS_BELOW_ZERO)
 #define SHAPE_pipe_from(X, name) \
-    X(name, FILE *, (const char *command, const char *mode), (command, mode), (intptr_t)command, (result ? 0 : errno))
-#define SHAPE_pipe_end(X, name) X(name, int, (FILE *pipe), (pipe), -1, FAILS_BELOW_ZERO)
+    X##_TOLD(name, FILE *, (const char *command, const char *mode), (command, mode), (intptr_t)command, \
+             (result ? 0 : errno), number_of_opened(result))
+#define SHAPE_pipe_end(X, name) X(name, int, (FILE *pipe), (pipe), number_of_stream(pipe), FAILS_BELOW_ZERO)
 #define SHAPE_wait(X, name) X(name, pid_t, (int *status), (status), -1, FAILS_BELOW_ZERO)
 #define SHAPE_wait_for(X, name) \
     X(name, pid_t, (pid_t child, int *status, int options), (child, status, options), -1, FAILS_BELOW_ZERO)

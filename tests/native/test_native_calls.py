@@ -174,6 +174,61 @@ print(path)
     assert f"{done.stdout.strip()}/text" in details(done, "read")
 
 
+STREAMS = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void write_some(const char *path)
+{
+    FILE *stream = fopen(path, "w");
+    fwrite("some", 1, 4, stream);
+    fclose(stream);
+}
+
+/* Streams close and open a descriptor of the same number. */
+int pipe_and_file(const char *path)
+{
+    char line[9] = "";
+    FILE *pipe = popen("echo hi", "r");
+    fgets(line, sizeof line, pipe);
+    int number = fileno(pipe);
+    pclose(pipe);
+    write_some(path);
+    return number;
+}
+
+/* Nobody sees the first one's end. */
+void unseen_and_file(const char *path)
+{
+    int numbers[2];
+    pipe(numbers);
+    write(numbers[1], "x", 1);
+    syscall(SYS_close, numbers[0]);
+    syscall(SYS_close, numbers[1]);
+    numbers[0] = open("/dev/null", O_RDONLY);
+    write_some(path);
+    close(numbers[0]);
+}
+"""
+
+
+@pytest.mark.parametrize("function", ["pipe_and_file", "unseen_and_file"])
+def test_a_stream_that_is_opened_is_not_what_its_descriptor_was_before(function, traced, built, tmp_path):
+    (tmp_path / "streams.c").write_text(STREAMS)
+    built(source=tmp_path / "streams.c", name="streams.so")
+    code = f"import ctypes, os; ctypes.CDLL(os.path.abspath('streams.so')).{function}(b'written')"
+    done = traced(code, **NATIVE, INTERPOSE_FILES="buffered")
+
+    assert done.returncode == 0, done.stderr
+    founder = done.experiment.founder
+    written = [each for each in done.events() if founder.intrinsic(each.intrinsic).name in ("libc.fwrite", "libc.fclose")]
+    assert [founder.intrinsic(each.intrinsic).kind for each in written] == ["file", "file"]
+    assert {os.path.basename(founder.string(each.detail)) for each in written} == {"written"}
+
+
 def test_a_path_is_kept_as_the_settings_have_it(native):
     done = native('calls.open_and_close(b"/etc/hostname")\n', INTERPOSE_ARGUMENTS="file=shape")
 
