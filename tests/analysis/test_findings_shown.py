@@ -246,7 +246,35 @@ def test_the_wait_of_calls_that_are_in_two_findings_counts_once(shop):
     first, *_ = verdict(Times(900 * MS, 0, 900 * MS, waits_ns=waits_ns), found, "/", 120)
 
     assert [each.wall_ns for each in found] == [250 * MS, 120 * MS]
-    assert first.startswith("No finding explains the largest wait: calls of kind db waited for 300 ms of 900 ms")
+    assert first.startswith("No finding explains the largest wait: calls of kind db waited for 550 ms of 900 ms, 300")
+
+
+def by_threads(shop, *, locked_ms, slept_ms):
+    """The first sentence about threads of which one waits for a lock, one for another's end, and one for an event."""
+    held = "held by thread 3 at /home/u/shop/stock.py:17 Stock.take"
+    shop.call("time.sleep", "sleep", each_ns=450 * MS)
+    shop.call("time.sleep", "sleep", each_ns=slept_ms * MS, line=120, thread=3)
+    shop.call("threading.Thread.join", "sync", each_ns=500 * MS)
+    shop.call("threading.Event.wait", "sync", each_ns=900 * MS, thread=4)
+    shop.call("threading.Lock.acquire", "sync", held, each_ns=locked_ms * MS, thread=2)
+    survey = shop.survey()
+    found = [each for each in found_in(survey) if each.rule == "slow calls" and each.first.site.line == 88]
+    return next(iter(verdict(survey.times, found, "/", 300)))
+
+
+def test_waits_for_locks_are_the_largest_wait_if_no_finding_has_them(shop):
+    told = by_threads(shop, locked_ms=700, slept_ms=50)
+
+    assert told.startswith("No finding explains the largest wait: calls of kind sync waited for 2.10 s of ")
+    assert told.endswith(", 700 ms of it for locks and in no finding, mostly threading.Lock.acquire.")
+
+
+def test_waits_for_what_other_threads_do_are_not_named_and_the_sentence_says_so(shop):
+    told = by_threads(shop, locked_ms=100, slept_ms=500)
+
+    assert told.startswith("Apart from waits for other threads, processes or users, no finding explains the largest")
+    assert ": calls of kind sleep waited for 950 ms of " in told
+    assert told.endswith(", 500 ms of it in no finding, mostly time.sleep.")
 
 
 def test_waits_for_most_of_the_time_stand_out_if_no_cause_is_known():

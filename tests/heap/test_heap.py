@@ -179,7 +179,8 @@ def test_allocations_about_as_large_as_the_sampling_are_counted_without_bias(len
     more = 1 / chance % 1
     deviation = math.sqrt(times * ((1 - chance) / chance + chance * more * (1 - more)))
     assert abs(found.allocations - times) <= 6 * deviation + 5
-    assert abs(found.bytes - times * size_bytes) <= 6 * math.sqrt(times * (1 - chance) / chance) * size_bytes + 500 * KIB
+    deviation_bytes = math.sqrt(times * (1 - chance) / chance) * size_bytes
+    assert abs(found.bytes - times * size_bytes) <= 6 * deviation_bytes + 500 * KIB
     assert found.frees in (found.allocations, found.allocations - 1, found.allocations - 2)
 
 

@@ -224,7 +224,8 @@ def test_a_stream_that_is_opened_is_not_what_its_descriptor_was_before(function,
 
     assert done.returncode == 0, done.stderr
     founder = done.experiment.founder
-    written = [each for each in done.events() if founder.intrinsic(each.intrinsic).name in ("libc.fwrite", "libc.fclose")]
+    names = ("libc.fwrite", "libc.fclose")
+    written = [each for each in done.events() if founder.intrinsic(each.intrinsic).name in names]
     assert [founder.intrinsic(each.intrinsic).kind for each in written] == ["file", "file"]
     assert {os.path.basename(founder.string(each.detail)) for each in written} == {"written"}
 

@@ -136,6 +136,11 @@ class Calls:
         return self.kind, self.intrinsic, self.site, self.work, self.detail, self.transaction, *flags
 
     @property
+    def wait_ns(self) -> int:
+        """Their time without a processor."""
+        return max(self.wall_ns - self.cpu_ns, 0)
+
+    @property
     def verb(self) -> str:
         """The last part of the intrinsic's name: what is done."""
         return self.intrinsic.rpartition(".")[2]

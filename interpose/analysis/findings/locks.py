@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from interpose.analysis.findings.finding import LARGE, Calls, Finding, found
+from interpose.analysis.findings.lock_waits import HELD, is_for_lock
 from interpose.analysis.findings.survey import Survey, grouped
-from interpose.analysis.findings.waits import HELD, is_of_a_thread
 
-# Waits in threading's own classes (conditions, events, joins) are calls of these classes, not of the locks inside them.
-LOCKS = ("threading.Lock.", "threading.RLock.")
 WAITING = "waiting thread"
 Thread = tuple[int, int]  # number of the process, number of the thread in it
 
@@ -65,13 +63,11 @@ def _in_progress_ns(waits: list[Wait]) -> int:
 
 
 def _waits(survey: Survey) -> Iterator[Wait]:
-    """The waits in progress. If the holder of the lock is unknown, only those in the program's own code: a library uses
-    such a lock as a signal."""
+    """The waits in progress."""
     for calls in survey.of_kind("sync"):
-        held = HELD.fullmatch(calls.detail)
-        place = held["place"] or "" if held else ""
-        is_told = not is_of_a_thread(place) if held else calls.caller == calls.site
-        if calls.intrinsic.startswith(LOCKS) and calls.site and is_told:
+        if is_for_lock(calls):
+            held = HELD.fullmatch(calls.detail)
+            place = held["place"] or "" if held else ""
             for thread, (begin_ns, wall_ns) in calls.unended_at.items():
                 holder = (thread[0], int(held["thread"])) if held else None
                 yield Wait(calls, thread, begin_ns, wall_ns, holder, place)

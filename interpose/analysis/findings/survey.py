@@ -14,6 +14,7 @@ from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.blocking_code import with_lines
 from interpose.analysis.findings.finding import LARGE, Calls
+from interpose.analysis.findings.lock_waits import is_for_lock, is_for_semaphore
 from interpose.analysis.findings.pool_work import work_of_pool
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
@@ -58,7 +59,7 @@ class Times(NamedTuple):
     """What sentences compare with: all thread time, the part of it that waited for work, the part that matters, and the
     time of transactions that were not sampled and are not estimated. What matters contains `idle_in_turns_ns`, in which
     loops waited for work and tasks for their turn. `waits_ns` is what calls waited for other things than work and,
-    where that is known, users, by kind and intrinsic."""
+    where that is known, users, by kind and intrinsic; `locks_ns` is its part for locks and semaphores of threads."""
 
     whole_ns: int = 0
     idle_ns: int = 0
@@ -66,12 +67,11 @@ class Times(NamedTuple):
     not_kept_ns: int = 0
     idle_in_turns_ns: int = 0
     waits_ns: Counter[tuple[str, str]] = _NONE
+    locks_ns: Counter[tuple[str, str]] = _NONE
 
     def __add__(self, other: tuple[object, ...]) -> Times:
         assert isinstance(other, Times)
-        whole_ns, idle_ns, matters_ns, not_kept_ns, in_turns_ns = map(add, self[:-1], other[:-1])
-        waits_ns = self.waits_ns + other.waits_ns
-        return Times(whole_ns, idle_ns, matters_ns, not_kept_ns, in_turns_ns, waits_ns)
+        return Times(*map(add, self, other))
 
     @property
     def not_idle_ns(self) -> int:
@@ -182,12 +182,15 @@ class Survey:
     def times(self) -> Times:
         """All thread time, and its parts."""
         waits_ns: Counter[tuple[str, str]] = Counter()
+        locks_ns: Counter[tuple[str, str]] = Counter()
         for each in self._found.values():
             if each.kind not in _NO_WAITS and not (each.kind == "screen" and self.thinking_ns):
-                waits_ns[each.kind, each.intrinsic] += max(each.wall_ns - each.cpu_ns, 0)
+                waits_ns[each.kind, each.intrinsic] += each.wait_ns
+            if each.kind == "sync" and (is_for_lock(each) or is_for_semaphore(each)):
+                locks_ns[each.kind, each.intrinsic] += each.wait_ns
         not_kept_ns = self.not_kept.passed_wall_ns
         whole_ns, idle_in_turns_ns = self.analysis.total.wall_ns, self.idle_in_turns_ns
-        return Times(whole_ns, self.idle_ns, self.matters_ns, not_kept_ns, idle_in_turns_ns, waits_ns)
+        return Times(whole_ns, self.idle_ns, self.matters_ns, not_kept_ns, idle_in_turns_ns, waits_ns, locks_ns)
 
     @cached_property
     def elapsed_ns(self) -> int:

@@ -3,12 +3,12 @@ unexplained waits."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
+from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thread
 from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
@@ -39,12 +39,9 @@ POOL = "pool"
 CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
 WAITS_AT_LEAST = 10
-# What only some can have at a time. Others wait for a condition, too, but mostly to be told something.
-SEMAPHORES = ("threading.Semaphore.acquire", "multiprocessing.SemLock.acquire", "multiprocessing.SemLock.__enter__")
+# Others wait for a condition, too, but mostly to be told something.
 FOR_A_TURN = frozenset((*SEMAPHORES, "queue.Queue.put"))
 STOCKS = frozenset(("queue.Queue.get", "queue.SimpleQueue.get"))
-_OF_A_THREAD = re.compile(r"Thread\._bootstrap|_bootstrap_inner")  # locks held for the life of a thread
-HELD = re.compile(r"held by thread (?P<thread>\d+)(?: at (?P<place>.+))?", re.DOTALL)
 
 
 def sleeps(survey: Survey) -> Iterator[Finding]:
@@ -92,11 +89,6 @@ def interpreter_lock(survey: Survey) -> Iterator[Finding]:
     for holder, rows in grouped(survey.of_kind(GIL), lambda each: _holder(each.detail)):
         if holder:
             yield found("lock convoy", rows, units=threads_of(rows), unit="waiting thread", about=holder, floor=LARGE)
-
-
-def is_of_a_thread(place: str) -> bool:
-    """Whether a lock taken there is held for the life of a thread: a wait for it is one for the thread's end."""
-    return bool(_OF_A_THREAD.search(place))
 
 
 def _holder(detail: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from interpose.analysis.findings.engine import OF_THE_MACHINE
-from interpose.analysis.findings.finding import BY_CHANCE_NS, Calls, Finding
+from interpose.analysis.findings.finding import BY_CHANCE_NS, Finding
 from interpose.analysis.findings.survey import Times
 from interpose.analysis.findings.waits import NOT_SLOW
 from interpose.analysis.time.turns import SELECTORS
@@ -64,7 +64,8 @@ def _nothing(times: Times) -> str:
 
 def _waits(times: Times) -> str:
     """The kind of calls that waited for most of the time, and the one that did so longest; empty for none."""
-    return _waited_most(times, times.waits_ns, max(MOST * times.matters_ns, BY_CHANCE_NS))
+    kind, wait_ns = _most(times.waits_ns)
+    return _waited(times, times.waits_ns, kind) if wait_ns >= max(MOST * times.matters_ns, BY_CHANCE_NS) else ""
 
 
 def _larger(times: Times, findings: Sequence[Finding], known_ns: int) -> str:
@@ -72,40 +73,55 @@ def _larger(times: Times, findings: Sequence[Finding], known_ns: int) -> str:
     Of what they waited, all that the program waited for CPU may be theirs."""
     for_processor_ns = sum(each.bound_ns for each in findings if each.rule == OF_THE_MACHINE)
     least_ns = for_processor_ns + max(known_ns + 1, A_CAUSE * times.matters_ns, BY_CHANCE_NS)
-    waits = _waited_most(times, _in_no_finding(times, findings), least_ns)
-    return f"No finding explains the largest wait: {waits}." if waits else ""
+    in_findings = _in_findings(findings)
+    left_ns = _not_elsewhere(times, in_findings)
+    kind, wait_ns = _most(left_ns)
+    if wait_ns < least_ns:
+        return ""
+    is_largest = kind == _most(times.waits_ns - in_findings)[0]
+    no = "No" if is_largest else "Apart from waits for other threads, processes or users, no"
+    return f"{no} finding explains the largest wait: {_waited(times, left_ns, kind)}."
 
 
-def _in_no_finding(times: Times, findings: Sequence[Finding]) -> Counter[Kind]:
-    """The waits that are in no evidence, without those that mostly wait for other threads, tasks, processes or users,
-    or for work."""
+def _in_findings(findings: Sequence[Finding]) -> Counter[Kind]:
+    """The waits that are in any evidence."""
     known: Counter[Kind] = Counter()
-    rows = sorted((row for each in findings for row in each.rows), key=_waited_ns)
+    rows = sorted((row for each in findings for row in each.rows), key=lambda row: row.wait_ns)
     # The last, which waited longest: of calls of which one finding has all, another may have those that failed.
     for row in {replace(row, is_part=False).likeness: row for row in rows}.values():
-        known[row.kind, row.intrinsic] += _waited_ns(row)
-    return Counter({each: left_ns for each, left_ns in (times.waits_ns - known).items() if not _is_elsewhere(*each)})
+        known[row.kind, row.intrinsic] += row.wait_ns
+    return known
 
 
-def _waited_ns(row: Calls) -> int:
-    return max(row.wall_ns - row.cpu_ns, 0)
+def _not_elsewhere(times: Times, known_ns: Counter[Kind]) -> Counter[Kind]:
+    """The waits that are not known, without those that mostly wait for what other threads, tasks, processes or users
+    do, or for work."""
+    own_ns = Counter({each: wait_ns for each, wait_ns in times.waits_ns.items() if not _is_elsewhere(*each)})
+    return own_ns + times.locks_ns - known_ns
 
 
 def _is_elsewhere(kind: str, intrinsic: str) -> bool:
     return kind in NOT_SLOW or intrinsic in SELECTORS or intrinsic.startswith(NATIVE)
 
 
-def _waited_most(times: Times, waits_ns: Counter[Kind], least_ns: float) -> str:
-    """The kind of calls that waited longest, if that is `least_ns`, and the one of them that did so longest."""
+def _most(waits_ns: Counter[Kind]) -> tuple[str, int]:
+    """The kind of calls that waited longest, and how long."""
     of_kinds: Counter[str] = Counter()
     for (kind, _), wait_ns in waits_ns.items():
         of_kinds[kind] += wait_ns
-    for kind, wait_ns in of_kinds.most_common(1):
-        if wait_ns >= least_ns:
-            longest = max((each for each in waits_ns if each[0] == kind), key=lambda each: _rank(waits_ns, each))
-            took = f"{duration(wait_ns)} of {duration(times.matters_ns)}"
-            return f"calls of kind {kind} waited for {took}, mostly {longest[1]}"
-    return ""
+    return next(iter(of_kinds.most_common(1)), ("", 0))
+
+
+def _waited(times: Times, part_ns: Counter[Kind], kind: str) -> str:
+    """How long calls of that kind waited, as the table has it, how much of that is meant if it is a part, and the one
+    of them that did so longest."""
+    of_kind = {each: wait_ns for each, wait_ns in part_ns.items() if each[0] == kind}
+    wait_ns = sum(each_ns for each, each_ns in times.waits_ns.items() if each[0] == kind)
+    whole, part = duration(wait_ns), duration(sum(of_kind.values()))
+    longest = max(of_kind, key=lambda each: _rank(part_ns, each))
+    locks = "for locks and " if kind == "sync" else ""
+    meant = f", {part} of it {locks}in no finding" if part != whole else ""
+    return f"calls of kind {kind} waited for {whole} of {duration(times.matters_ns)}{meant}, mostly {longest[1]}"
 
 
 def _rank(waits_ns: Counter[Kind], each: Kind) -> tuple[bool, int]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from interpose.analysis.findings.finding import Calls, Finding
-from interpose.analysis.findings.waits import GIL, HELD
+from interpose.analysis.findings.lock_waits import HELD
+from interpose.analysis.findings.waits import GIL
 from interpose.experiments.model.stacks import Site
 
 _OF_LOCKS = frozenset(("lock convoy", "deadlock", "lock not released"))

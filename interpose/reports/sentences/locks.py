@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interpose.analysis.findings.event_loops import TASK
 from interpose.analysis.findings.finding import Calls, Finding
-from interpose.analysis.findings.waits import HELD
+from interpose.analysis.findings.lock_waits import HELD
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.held_locks import is_of_interpreter, line_of, waiting_thread, waits_for_itself
 from interpose.reports.sentences.wording import MOST_LINES, Wording, cut_off
