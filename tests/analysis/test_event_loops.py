@@ -304,6 +304,30 @@ def test_what_the_loop_waited_for_in_no_recorded_await_is_told_as_that(loop):
     assert loop.told() == [("waits of event loop", 0, 300, 0)]
 
 
+@pytest.mark.parametrize(
+    ("library", "rule", "advice"),
+    [
+        ("loop.cpython-312-x86_64-linux-gnu.so", "waits of event loop", "Record without native calls: "),
+        ("other.so", "slow calls", "See what was called before and after: interpose events."),
+    ],
+)
+def test_native_waits_for_whatever_comes_first_are_no_slow_requests(library, rule, advice, tmp_path):
+    loop = Loop(tmp_path / "t.1.er")
+    loop.intrinsic("uvloop.Loop.poll", "net", "idle", "process")
+    outer = loop.stack(loop.site("app.py", 99, "<module>"))
+    loop.stacks_of["native"] = loop.stack(loop.site(library, 0, library, own=0), outer)
+    for _ in range(3):
+        loop.run("libc.epoll_pwait", "net", 100 * MS, line="native")
+        loop.compute(MS)
+    survey = loop.survey()
+    (finding,) = [each for each in found_in(survey) if each.rule in RULES]
+
+    assert (finding.rule, finding.bound_ns) == (rule, 300 * MS)
+    assert advice_for(finding).startswith(advice)
+    is_slow = "calls of libc.epoll_pwait from app.py" in Sentences([finding], "/", survey.matters_ns).of(finding)
+    assert is_slow == (rule == "slow calls")
+
+
 def napping(loop, *, intrinsic="wsgi.request", line=70):
     """A task awaits a timer for 300 ms, within a call of that intrinsic."""
     since_ns = loop.now[1]

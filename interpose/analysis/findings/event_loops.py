@@ -10,6 +10,7 @@ from interpose.analysis.findings.statements import goes_on, is_control
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.time.awaited import Awaited, covered_ns
 from interpose.analysis.time.blocks_of_loops import Block, Named
+from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a task may be steps that differ; fewer in all are not worth a change.
@@ -22,6 +23,8 @@ AWAITS_SHARE = 0.5
 BEFORE, AFTER, AT, WITHIN = "block before", "block", "block at", "block within"
 # What waits for its turn.
 TASK = "waiting task"
+# The unit of waits of a loop that is only known by its native calls.
+NATIVE_LOOP = "native"
 # These make requests on the network; other awaits may wait for anything.
 REQUESTS = frozenset(("send", "request"))
 
@@ -84,10 +87,12 @@ def slow_awaits(survey: Survey) -> Iterator[Finding]:
         rows, wall_ns, facts = _evidence(survey, alike)
         yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE)
     known_ns = covered_ns(span for each in (*survey.awaited, *survey.slept) for span in each.meanwhile or each.spans)
-    _, waited_ns = total_of(survey.waits_of_loops)
     known_ns += survey.awaited_at_most_ns
-    if waited_ns > known_ns:
-        yield found("waits of event loop", survey.waits_of_loops, waited_ns - known_ns, floor=LARGE)
+    for is_native, rows in grouped(survey.waits_of_loops, lambda each: each.intrinsic in NATIVE_SELECTORS):
+        _, waited_ns = total_of(rows)
+        if waited_ns > known_ns:
+            unit = NATIVE_LOOP if is_native else ""
+            yield found("waits of event loop", rows, waited_ns - known_ns, unit=unit, floor=LARGE)
 
 
 def _is_request(each: Awaited) -> bool:

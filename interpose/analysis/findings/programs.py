@@ -8,6 +8,7 @@ from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.findings.finding import Calls
 from interpose.analysis.findings.sockets import ACCEPTING, RECEIVING
 from interpose.analysis.findings.survey import Survey, processes_of
+from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.kinds import NATIVE
 
 # Only these wait for what another thread has. Threads wait for conditions and semaphores to be told something, such as
@@ -19,8 +20,6 @@ _LOCKS = frozenset(
         *("pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock"),
     )
 )
-# These wait for whatever comes first: a client, an answer, a user, a timer.
-_SELECTORS = frozenset(("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait"))
 _STARTED = re.compile(r"_[^x]")  # in a lineage, which also counts exec: that starts no process
 
 
@@ -62,6 +61,7 @@ class Programs:
         """Whether calls of a program may be why it is slow. They are not if they wait for whatever comes next, as a
         server does, or are one sleep of a child process: its parent waits for that."""
         if each.kind == "net":
-            return each.verb not in _SELECTORS | ACCEPTING | (set() if self.of(each) in self._clients else RECEIVING)
+            others = ACCEPTING if self.of(each) in self._clients else ACCEPTING | RECEIVING
+            return each.intrinsic not in NATIVE_SELECTORS and each.verb not in others
         is_child = all(_STARTED.search(self._processes[number].lineage) for number, _ in each.threads)
         return each.kind != "sleep" or not is_child or each.calls > processes_of([each])

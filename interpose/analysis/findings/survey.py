@@ -20,7 +20,13 @@ from interpose.analysis.profile.profiled import Profiled, profiled, program_wait
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.run_queue import Unseen
-from interpose.analysis.time.turns import SELECTORS, has_events, waits_of_loops
+from interpose.analysis.time.turns import (
+    NATIVE_SELECTORS,
+    SELECTORS,
+    has_events,
+    native_waits_of_loops,
+    waits_of_loops,
+)
 from interpose.analysis.time.waits_for_turns import WaitsAtLine, large, waits_for_turns
 from interpose.analysis.transactions.estimate import (
     KEPT,
@@ -265,10 +271,21 @@ class Survey:
         return sum(awaited_at_most_ns(*each) for each in without)
 
     @cached_property
+    def _lines_of_native_loops(self) -> set[Site | None]:
+        return {
+            process.own_line(stack)
+            for process, kept in self.per_process()
+            for _, stack in native_waits_of_loops(process, kept)
+        }
+
+    @cached_property
     def waits_of_loops(self) -> list[Calls]:
-        """The waits of event loops in their selectors, where these were for more than timers and work."""
-        lines = self.lines_of_loops
-        return [each for each in self.of_kind("net") if each.intrinsic in SELECTORS and each.site in lines]
+        """The waits of event loops in their selectors, where these were for more than timers and work. Of native ones
+        that is not known."""
+        lines, native_lines = self.lines_of_loops, self._lines_of_native_loops
+        waits = self.of_kind("net")
+        native = [each for each in waits if each.intrinsic in NATIVE_SELECTORS and each.site in native_lines]
+        return [each for each in waits if each.intrinsic in SELECTORS and each.site in lines] + native
 
     def per_process(self) -> Iterator[tuple[Process, Records]]:
         """Each process, and the records of its calls by thread, intrinsic and stack at least."""

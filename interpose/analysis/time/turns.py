@@ -17,6 +17,7 @@ from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import LATEST_NS, LONGEST_NS
 from interpose.experiments.format.records import BlockHead
 from interpose.experiments.model.process import Process
+from interpose.kinds import NATIVE
 
 # asyncio itself warns from 100 ms on (`slow_callback_duration`). What takes half of it, others notice when it is often.
 LONG_NS = 50_000_000
@@ -26,6 +27,11 @@ POLL_OF_UVLOOP = "uvloop.Loop.poll"
 SELECTORS = frozenset(
     ("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control", POLL_OF_UVLOOP)
 )
+# Of the C library: these wait for whatever comes first.
+NATIVE_SELECTORS = frozenset(
+    NATIVE + name for name in ("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait")
+)
+_LIBRARY_OF_UVLOOP = "loop."  # and what its extension module's file is called further
 _LOOP = "_run_once"
 _FRAMES_OF_LOOP = 4
 _GREENLETS = ("gevent.", "eventlet.", "greenlet.")
@@ -97,10 +103,25 @@ def long_turns(process: Process, records: Records) -> tuple[list[Turn], list[Cal
 
 def waits_of_loops(process: Process, records: Records) -> set[Wait]:
     """The intrinsics and stacks by which loops waited in their selectors."""
+    return {each for each in _made(process, records, SELECTORS) if _is_in_loop(process, *each)}
+
+
+def native_waits_of_loops(process: Process, records: Records) -> set[Wait]:
+    """The intrinsics and stacks by which loops of uvloop waited, where their native calls were recorded instead."""
+    if not any(each.name == POLL_OF_UVLOOP for each in process.intrinsics):
+        return set()
+    return {each for each in _made(process, records, NATIVE_SELECTORS) if _is_by_uvloop(process, each[1])}
+
+
+def _made(process: Process, records: Records, names: frozenset[str]) -> set[Wait]:
     intrinsic, stack = (records.by.index(name) for name in ("intrinsic", "stack"))
     made = {(each.key[intrinsic], each.key[stack]) for each in records.calls()}
-    asked = {number for number in {number for number, _ in made} if process.intrinsic(number).name in SELECTORS}
-    return {each for each in made if each[0] in asked and _is_in_loop(process, *each)}
+    wanted = {number for number in {number for number, _ in made} if process.intrinsic(number).name in names}
+    return {each for each in made if each[0] in wanted}
+
+
+def _is_by_uvloop(process: Process, stack: int) -> bool:
+    return any(each.is_native and each.file.startswith(_LIBRARY_OF_UVLOOP) for each in islice(process.frames(stack), 1))
 
 
 def _is_in_loop(process: Process, number: int, stack: int) -> bool:

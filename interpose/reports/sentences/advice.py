@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.findings import drivers
+from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.next_steps import LINES
@@ -10,6 +11,7 @@ from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import INTERPRETER_LOCK
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
+from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 from interpose.reports.sentences.databases import asked
 from interpose.reports.sentences.held_locks import is_of_interpreter, waits_for_itself
@@ -51,6 +53,8 @@ _BY_KIND = {
 }
 # Where more is known than the rule.
 _IN_CASE = {
+    "native loop": "Record without native calls: then it is known for what uvloop waits.",
+    "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
     "requests": (
@@ -106,6 +110,10 @@ def _case(finding: Finding) -> str:
         return "interpreter lock"
     if finding.rule == "computing":
         return _case_of_computing(finding)
+    if finding.rule == "waits of event loop" and finding.unit == NATIVE_LOOP:
+        return "native loop"
+    if finding.rule == "slow calls" and first and first.intrinsic in NATIVE_SELECTORS:
+        return "native selector"
     if finding.rule == "blocked event loop":
         return "blocking call" if finding.intrinsic else "blocking code"
     if finding.rule == "sleep within a transaction" and finding.about:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interpose.analysis.findings.event_loops import AT, BEFORE, WITHIN
+from interpose.analysis.findings.event_loops import AT, BEFORE, NATIVE_LOOP, WITHIN
 from interpose.analysis.findings.finding import Finding
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.wording import Wording, per_unit, took_about
@@ -41,6 +41,9 @@ def _of_each(finding: Finding) -> str:
 
 
 def loop_waits(words: Wording, finding: Finding) -> str:
+    if finding.unit == NATIVE_LOOP:
+        of_what = "something that native calls do not tell, such as a child process or a client"
+        return f"The event loop waited for {of_what} ({words.of_time(finding.bound_ns)})."
     return (
         "The event loop waited for a timer, or for the network in an await that was not recorded"
         f" ({words.of_time(finding.bound_ns)})."
