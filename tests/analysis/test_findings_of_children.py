@@ -3,11 +3,13 @@
 import re
 
 import pytest
+from shops import MS
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.findings.waits import PIPE
+from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 
 pytestmark = pytest.mark.any_python
@@ -252,3 +254,35 @@ def test_a_loop_that_awaits_children_is_not_said_to_have_waited_as_often_as_it_p
     assert sentence.startswith("The program waited for child processes (sleep) at ")
     assert " each" not in sentence
     assert re.search(r"\). \S+:4 job started them\.$", sentence)
+
+
+def native_children(shop, *, wait4_ms):
+    """The sentence, and the advice, about children of C code that are not recorded."""
+    shop.call("libc.waitpid", "process", times=3, each_ns=60 * MS)
+    shop.call("libc.wait4", "process", each_ns=wait4_ms * MS)
+    survey = shop.survey()
+    (finding,) = [each for each in found_in(survey) if each.rule == "child processes"]
+    return Sentences([finding], "/", survey.matters_ns).of(finding), advice_for(finding)
+
+
+def test_children_started_by_c_code_are_counted_with_all_their_time(shop):
+    shop.call("libc.fork", "process", times=3, each_ns=5 * MS)
+    shop.call("libc.system", "process", each_ns=45 * MS)
+    sentence, advice = native_children(shop, wait4_ms=0)
+
+    assert sentence.startswith("The program waited for 4 child processes at ")
+    assert ", 60.0 ms each (240 ms of " in sentence
+    assert advice.startswith("Look at what C code starts here: ")
+
+
+@pytest.mark.parametrize(
+    ("wait4_ms", "before", "after"),
+    [
+        (0, "waited 3 times for child processes", ", 60.0 ms each (180 ms of 1.00 s)."),
+        (90, "waited for child processes", "(270 ms of 1.00 s), mostly in 3 calls of libc.waitpid."),
+    ],
+)
+def test_a_number_of_waits_is_that_of_the_time_beside_it(shop, wait4_ms, before, after):
+    sentence, _ = native_children(shop, wait4_ms=wait4_ms)
+
+    assert before in sentence and sentence.endswith(after)

@@ -17,6 +17,7 @@ from interpose.analysis.recording.installed import packages_above
 from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.time.waits_for_turns import takes_from_pool
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import NATIVE
 
 GIL = "gil"
 NO_LOCK = "the interpreter has no lock"  # as cext/cpython/interpreter_lock.c says it
@@ -27,6 +28,8 @@ COMPUTES_SHARE = 0.05
 INTERPRETER_LOCK = "interpreter lock"
 # how many programs of child processes are named
 NAMED = 3
+# By these C code starts a child, which is known only if it is recorded itself, without the line that started it.
+NATIVE_STARTS = frozenset(NATIVE + name for name in ("fork", "posix_spawn", "posix_spawnp", "system", "popen"))
 # These are of the kind `process`, and wait for nobody.
 NO_WAITS = frozenset(("os.kill", "os.killpg", "os.pipe", "os.pipe2"))
 # What a request does after its answer was sent; it is part of its transaction.
@@ -147,7 +150,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     calls = [each for each in survey.of_kind("process") if each.intrinsic not in NO_WAITS and not is_message(each)]
     for (site, _), rows in grouped(calls, lambda each: (each.site, parents.isdisjoint(each.seen_ns))):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
-        there = [each for each in living if each.site == site] or living
+        there = [each for each in living if each.site == site] or _without_line_if_native(living, rows)
         is_pipe = all(row.intrinsic in of_files for row in rows)
         anyones = [row for row in rows if row.intrinsic in of_files or row.intrinsic.startswith(CHANNELS)]
         others = [row for row in rows if row not in anyones]
@@ -159,6 +162,12 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
             yield found("child processes", meanwhile, about=about, unit=unit, floor=floor, starter=starter)
         elif site and site.own:
             yield found("slow calls", rows, floor=floor)
+
+
+def _without_line_if_native(children: list[Children], rows: Sequence[Calls]) -> list[Children]:
+    """All of them, unless C code started some at that line: then those without a line, which may be its own."""
+    is_native = any(row.intrinsic in NATIVE_STARTS for row in rows)
+    return [each for each in children if not each.site] if is_native else children
 
 
 def _starter(children: Sequence[Children], waits_at: Site | None) -> Site | None:

@@ -13,6 +13,7 @@ from interpose.analysis.findings.waits import INTERPRETER_LOCK
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
 from interpose.reports.sentences.held_locks import is_of_interpreter, waits_for_itself
 
@@ -53,6 +54,9 @@ _BY_KIND = {
 }
 # Where more is known than the rule.
 _IN_CASE = {
+    "children of C code": (
+        "Look at what C code starts here: interpose processes lists only those of its children that are recorded."
+    ),
     "native loop": "Record without native calls: then it is known for what uvloop waits.",
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
@@ -110,6 +114,8 @@ def _case(finding: Finding) -> str:
         return "interpreter lock"
     if finding.rule == "computing":
         return _case_of_computing(finding)
+    if finding.rule == "child processes" and not finding.about and _is_native(finding):
+        return "children of C code"
     if finding.rule == "waits of event loop" and finding.unit == NATIVE_LOOP:
         return "native loop"
     if finding.rule == "slow calls" and first and first.intrinsic in NATIVE_SELECTORS:
@@ -129,6 +135,10 @@ def _case(finding: Finding) -> str:
     if finding.rule == "repeated work" and first and first.kind == "net":
         return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
+
+
+def _is_native(finding: Finding) -> bool:
+    return any(row.intrinsic.startswith(NATIVE) for row in finding.rows)
 
 
 def _case_of_computing(finding: Finding) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
-from interpose.analysis.findings.finding import Calls, Finding
-from interpose.analysis.findings.waits import PIPE
+from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.waits import NATIVE_STARTS, PIPE
 from interpose.analysis.time.turns import SELECTORS
 from interpose.reports.formats.units import duration
 from interpose.reports.sentences.wording import Wording
@@ -25,25 +24,32 @@ def children(words: Wording, finding: Finding) -> str:
     where, took = words.where(finding.first), words.took(finding)
     if finding.unit == PIPE:
         return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
-    started = _most_calls(each for each in finding.rows if each.intrinsic in _STARTS)
-    waits = started or _waits(finding)
-    mean = f", {duration(finding.wall_ns // waits)} each" if waits > 1 else ""
-    if started > 1:
-        return f"The program waited for {started:,} child processes{of} at {where}{mean} ({took})."
-    times = f" {waits:,} times" if waits > 1 else ""
     starter = f" {words.line(finding.starter)} started them." if finding.starter else ""
-    return f"The program waited{times} for child processes{of} at {where}{mean} ({took}).{starter}"
+    started = _started(finding)
+    if started > 1:
+        mean = f", {duration(finding.wall_ns // started)} each"
+        return f"The program waited for {started:,} child processes{of} at {where}{mean} ({took})."
+    most, waits, wall_ns = _waits(finding)
+    is_all = duration(wall_ns) == duration(finding.wall_ns)
+    times, mean = (f" {waits:,} times", f", {duration(wall_ns // waits)} each") if waits > 1 and is_all else ("", "")
+    mostly = f", mostly in {waits:,} calls of {most}" if waits > 1 and not is_all else ""
+    return f"The program waited{times} for child processes{of} at {where}{mean} ({took}){mostly}.{starter}"
 
 
-def _waits(finding: Finding) -> int:
-    """How often it was waited, by the calls that took most; 0 if they are of a selector: a wait may take many."""
+def _started(finding: Finding) -> int:
+    """How many children were started, by the intrinsic with the most starts, as one may contain another; native starts
+    contain no others."""
+    starts: Counter[str] = Counter()
+    for row in finding.rows:
+        if row.intrinsic in _STARTS | NATIVE_STARTS:
+            starts["" if row.intrinsic in NATIVE_STARTS else row.intrinsic] += row.calls
+    return starts.pop("", 0) + max(starts.values(), default=0)
+
+
+def _waits(finding: Finding) -> tuple[str, int, int]:
+    """The intrinsic that waited longest, how often, and how long; no number if children were started here, or of a
+    selector: a wait may take many."""
     most = finding.rows[0].intrinsic
-    return 0 if most in SELECTORS else _most_calls(each for each in finding.rows if each.intrinsic == most)
-
-
-def _most_calls(rows: Iterable[Calls]) -> int:
-    """The calls of the intrinsic with the most: a start may contain another one."""
-    calls: Counter[str] = Counter()
-    for row in rows:
-        calls[row.intrinsic] += row.calls
-    return max(calls.values(), default=0)
+    rows = [row for row in finding.rows if row.intrinsic == most]
+    is_often = most not in SELECTORS and not _started(finding)
+    return most, sum(row.calls for row in rows) if is_often else 0, sum(row.wall_ns for row in rows)
