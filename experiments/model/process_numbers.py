@@ -43,6 +43,11 @@ def number_here(log: Log) -> int:
     return number
 
 
+def number_to_show(log: Log) -> int:
+    """The same, to name the process by; the number that it recorded if it has none here."""
+    return number_here(log) or log.pid
+
+
 def _is_number(number: int, namespace: int, pid: int) -> bool:
     """Whether the process that is `number` here is `pid` in that namespace."""
     try:

@@ -14,6 +14,7 @@ from interpose.experiments.maintenance.packed import SUFFIX, is_archive
 from interpose.experiments.maintenance.parts import strangers
 from interpose.experiments.metadata import group, names
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process_numbers import number_to_show
 
 Result = TypeVar("Result")
 
@@ -62,7 +63,7 @@ def refuse_running(path: str, advice: str = "; -f does it all the same") -> None
         return
     for process in experiment.processes:
         if ending(process).state == "running":
-            raise ExperimentError(f"{experiment.name}: process {process.log.pid} still runs{advice}")
+            raise ExperimentError(f"{experiment.name}: process {number_to_show(process.log)} still runs{advice}")
 
 
 def refuse_losing(path: str, advice: str = "") -> None:

@@ -13,6 +13,9 @@ import pytest
 
 from interpose.analysis.recording.ending import is_running
 from interpose.analysis.time.cpu_readings import Readings, add_process_now, add_thread_now
+from interpose.cli.destinations import refuse_running
+from interpose.cli.main import main
+from interpose.errors import ExperimentError
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process_numbers import is_number_here, number_here, own_namespace
@@ -46,6 +49,17 @@ def test_a_process_in_another_namespace_is_found_by_what_the_kernel_says(inside)
     assert not is_number_here(log)
     assert [number_here(log), number_here(log)] == [inside, inside]
     assert number_here(Log(pid=2, pid_namespace=log.pid_namespace)) == 0
+
+
+def test_commands_name_a_running_process_by_its_number_here(inside, tmp_path, capsys):
+    namespace = os.stat(f"/proc/{inside}/ns/pid").st_ino
+    log = {"pid": 1, "pid_namespace": namespace, "host": os.uname().nodename, "time_ns": time.time_ns()}
+    path = str(Build(tmp_path / "t.1.er", **log).write())
+
+    assert main(["control", path]) == 0
+    assert capsys.readouterr().out == f"t.1.er  process {inside}  recording  filter off\n"
+    with pytest.raises(ExperimentError, match=f"process {inside} still runs"):
+        refuse_running(path)
 
 
 def test_a_number_of_a_namespace_that_is_gone_is_nobody_here():

@@ -18,6 +18,7 @@ from interpose.experiments.metadata.control import Control
 from interpose.experiments.metadata.filtering import change_filter, note
 from interpose.experiments.metadata.pauses import Switch
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.process_numbers import number_to_show
 from interpose.kinds import IN_PROGRAMS, ON_REQUEST
 from interpose.legacy.codes import STATEMENT
 from interpose.reports.formats.table import clean
@@ -139,7 +140,7 @@ def _status(experiment: Experiment, text: str) -> None:
     state = "paused" if page.paused else "recording"
     if not any(is_running(process) for process in experiment.processes):
         state = "ended"
-    print(clean(f"{experiment.name}  process {log.pid}  {state}  filter {said}"))
+    print(clean(f"{experiment.name}  process {number_to_show(log)}  {state}  filter {said}"))
 
 
 ACTS: dict[str, Callable[[Experiment, str], None]] = {
