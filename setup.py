@@ -89,9 +89,9 @@ READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/co
 ON_ANY_STACK = (
     "cext/native/",
     *(f"cext/core/{name}.c" for name in ("database_name", "detail_levels", "program_name", "readable", "spans")),
-    *(f"cext/core/{name}.c" for name in ("spare_stack", "url")),
+    *(f"cext/core/{name}.c" for name in ("passed_variables", "spare_stack", "url")),
     "cext/hooks/descriptors.c",
-    *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements", "passed_variables")),
+    *(f"cext/program/{name}.c" for name in ("database_errors", "kept_statements")),
     *(f"cext/program/{name}.c" for name in ("program_children", "program_databases", "program_messages")),
 )
 SMALL_FRAMES = "-Wframe-larger-than=1024"

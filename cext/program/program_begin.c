@@ -9,12 +9,12 @@
 
 #include "core/detail_levels.h"
 #include "core/follow.h"
+#include "core/passed_variables.h"
 #include "core/preload.h"
 #include "core/recorder.h"
 #include "core/redact.h"
 #include "core/xml_text.h"
 #include "native/native_objects.h"
-#include "program/passed_variables.h"
 #include "program/program_host.h"
 #include "program/program_place.h"
 #include "program/program_plan.h"

@@ -18,6 +18,7 @@
 #include "core/fork.h"
 #include "core/interning.h"
 #include "core/own_thread.h"
+#include "core/passed_variables.h"
 #include "core/preload.h"
 #include "core/program_name.h"
 #include "core/readable.h"
@@ -25,7 +26,6 @@
 #include "core/session.h"
 #include "core/spare_stack.h"
 #include "native/native_wrappers.h"
-#include "program/passed_variables.h"
 #include "program/program_host.h"
 
 /* The program's own functions, by their names. */

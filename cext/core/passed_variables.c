@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "program/passed_variables.h"
+#include "core/passed_variables.h"
 
 #include <stdbool.h>
 #include <stdio.h>
