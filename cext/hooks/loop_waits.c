@@ -17,6 +17,7 @@
 #include "cpython/waiting_sites.h"
 #include "hooks/call_kind.h"
 #include "hooks/idle_descriptors.h"
+#include "hooks/loop_children.h"
 #include "hooks/without_lock.h"
 
 #define FUNCTIONS(X) \
@@ -30,7 +31,10 @@
     X(ssize_t, recvmsg,     (int number, struct msghdr *message, int flags)) \
     X(ssize_t, write,       (int number, const void *memory, size_t bytes)) \
     X(ssize_t, writev,      (int number, const struct iovec *parts, int count)) \
-    X(ssize_t, sendmsg,     (int number, const struct msghdr *message, int flags))
+    X(ssize_t, sendmsg,     (int number, const struct msghdr *message, int flags)) \
+    X(pid_t,   fork,        (void)) \
+    X(int,     execvp,      (const char *name, char *const *words)) \
+    X(pid_t,   waitpid,     (pid_t which, int *status, int options))
 
 #define ONE_MORE(returns, name, parameters) +1
 #define REAL(returns, name, parameters) returns(*name) parameters;
@@ -161,6 +165,28 @@ static int loop_epoll_ctl(int number, int what, int descriptor, struct epoll_eve
     return failed;
 }
 
+/* --- children */
+
+static pid_t loop_fork(void)
+{
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    pid_t child = real.fork();
+    int saved = errno;
+    if (child > 0)
+        loop_forked(child, start_ns);
+    errno = saved;
+    return child;
+}
+
+static int loop_execvp(const char *name, char *const *words)
+{
+    struct loop_program *program = loop_becomes(name, words);
+    int failed = real.execvp(name, words), saved = errno;
+    loop_has_not_become(program, saved);
+    errno = saved;
+    return failed;
+}
+
 /* --- the waits */
 
 static uint32_t stack_of_wait(struct thread *thread)
@@ -241,6 +267,7 @@ static void *const of_all[FUNCTION_COUNT] = {
     [PLACE_epoll_ctl] = (void *)loop_epoll_ctl, [PLACE_accept4] = (void *)loop_accept4, [PLACE_connect] = (void *)loop_connect,
     [PLACE_listen] = (void *)loop_listen,       [PLACE_read] = (void *)loop_read,       [PLACE_recvmsg] = (void *)loop_recvmsg,
     [PLACE_write] = (void *)loop_write,         [PLACE_writev] = (void *)loop_writev,   [PLACE_sendmsg] = (void *)loop_sendmsg,
+    [PLACE_fork] = (void *)loop_fork,           [PLACE_execvp] = (void *)loop_execvp,   [PLACE_waitpid] = (void *)loop_waits_for,
 };
 static void *const of_each[LOOPS][FUNCTION_COUNT] = {
     {[PLACE_epoll_pwait] = (void *)loop_epoll_pwait_0, [PLACE_epoll_wait] = (void *)loop_epoll_wait_0},

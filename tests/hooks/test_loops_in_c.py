@@ -1,12 +1,15 @@
 """The waits of loops written in C, uvloop's and gevent's: recorded, and idle, as those of asyncio's loop are."""
 
+import os
+
 import pytest
 from edges import need
-from tracing import traced  # noqa: F401
+from tracing import events_of, traced  # noqa: F401
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.recording.lineage import tree
 
 pytestmark = [pytest.mark.packages]
 
@@ -357,3 +360,43 @@ def test_recording_may_end_while_loops_run(traced):  # noqa: F811
     need("uvloop")
     for _ in range(8):
         assert traced(RUN + STOPPED, "uvloop").returncode == 0
+
+
+STARTS = """
+import asyncio, os, sys
+async def main():
+    words = {
+        "no site": [sys.executable, "-S", "-c", "import time; time.sleep(0.01); raise SystemExit(3)"],
+        "other": ["sh", "-c", "kill -9 $$"],
+        "missing": ["/no/such/program"],
+    }
+    for name, given in words.items():
+        for env in (None, {"PATH": os.environ["PATH"]}):
+            try:
+                child = await asyncio.create_subprocess_exec(*given, env=env)
+                print(name, await child.wait())
+            except FileNotFoundError:
+                print(name, "not found")
+run(main())
+print(sorted(each for each in os.environ if each.startswith(("INTERPOSE", "LD_")) and each != "INTERPOSE_DIR"))
+"""
+
+
+def test_children_of_a_loop_in_c_are_known_with_their_programs_and_ends(traced):  # noqa: F811
+    need("uvloop")
+    done = traced(RUN + STARTS, "uvloop")
+
+    told = ["no site 3", "no site 3", "other -9", "other -9", "missing not found", "missing not found", "['INTERPOSE']"]
+    assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", told)
+    (founder,) = tree(done.experiment)
+    became = [(each.ending, each.below) for each in sorted(founder.below, key=lambda node: node.start_ns)]
+    assert [(end.state, end.status) for end, _ in became[4:]] == [("exit", 127)] * 2
+    assert {end.state for end, _ in became[:4]} == {"exec"}
+    first, second, *others = [node for _, (node,) in became[:4]]
+    for node in (first, second):
+        assert (node.is_followed, node.ending.state, node.ending.status) == (True, "exit", 3)
+        assert "time.sleep" in [node.process.intrinsic(each.intrinsic).name for each in events_of(node.process)]
+    for node in others:
+        assert (os.path.basename(node.child.command), node.child.why) == ("sh", "not Python")
+        assert (node.ending.state, node.ending.signal) == ("killed", 9)
+    assert {each.started_as.is_exact for each in done.experiment.founder.descendants} == {True}
