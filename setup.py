@@ -83,7 +83,11 @@ GENERATED = ["-Wno-unused-parameter", "-Wno-missing-field-initializers"]
 QUICK = ["-O1"]
 # Except these: they read every event of an experiment, in steps that are best compiled into one.
 THOROUGH = ["-O3"]
-READ_EVENTS = ("experiments/format/compiled_columns.pyx", "interpose/analysis/consolidation/consolidator.pyx")
+READ_EVENTS = (
+    "experiments/format/compiled_columns.pyx",
+    "experiments/format/compiled_judge.pyx",
+    "interpose/analysis/consolidation/consolidator.pyx",
+)
 
 # What recorded calls of C run, on a stack that may be small; what needs more has cext/core/spare_stack.c for it.
 ON_ANY_STACK = (

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from interpose.experiments.format.compressed import CompressedFile, Found, as_block_head
 from interpose.experiments.format.layout import Bytes, DataType, Layout, Unpacker
+from interpose.experiments.format.possible import fastest_judge
 from interpose.experiments.format.records import BlockHead, Event
 from interpose.experiments.format.sequences import Sequences
 from interpose.experiments.model.files import DataFile, OpenFile
@@ -55,10 +56,30 @@ class EventFile:
         self._head_bytes = data.inner.record_bytes
         self._head = Unpacker(data.inner, BlockHead)
         self._event = Unpacker(data.layout, Event)
+        self._judge = fastest_judge()(data.layout)
+        self._left_out = Counter[int]()  # impossible events, by the sequence of their block
 
     def blocks(self) -> Iterator[Block]:
-        """Each block in use; those of a thread in the order in which it wrote them. The memory is reused for the next
-        block.
+        """Each block in use, without impossible events, of which the number is noted as damage; those of a thread in
+        the order in which it wrote them. The memory is reused for the next block.
+        """
+        return map(self._possible, self.blocks_as_written())
+
+    def _possible(self, block: Block) -> Block:
+        places = self._judge.impossible(block.events)
+        if not places:
+            return block
+        before = _left_out(self._left_out)
+        self._left_out[block.place.sequence] = max(self._left_out[block.place.sequence], len(places))
+        self._file.damaged(_left_out(self._left_out), instead_of=before)
+        size, kept, done = self.layout.record_bytes, bytearray(), 0
+        for place in places:
+            kept += block.events[done * size : place * size]
+            done = place + 1
+        return block._replace(events=memoryview(kept + block.events[done * size :]))
+
+    def blocks_as_written(self) -> Iterator[Block]:
+        """The blocks with all of their events, in that order.
 
         In `events`, the block that a thread wrote last precedes its full ones, if it has any. So the first block of
         each thread is held back until a later one of that thread comes, or the end. If there are more threads than room
@@ -160,7 +181,11 @@ class EventFile:
         return (min(count, self._block_bytes) - self._head_bytes) // self.layout.record_bytes
 
     def block(self, place: Place) -> Block | None:
-        """The block that was found at `place`, wherever it is now; None if it is gone."""
+        """The block that was found at `place`, wherever it is now, without impossible events; None if it is gone."""
+        block = self._found_at(place)
+        return block and self._possible(block)
+
+    def _found_at(self, place: Place) -> Block | None:
         with self._file.opened() as file:
             block = self._block_at(place.offset, file) if file and not place.compressed else None
             if block is None or block.head.sequence != place.sequence:
@@ -314,6 +339,11 @@ class _Moved:
     def torn(self) -> str:
         """What is wrong with the end of the compressed blocks; empty if nothing is."""
         return self._compressed.torn_at(self._end) if self._compressed else ""
+
+
+def _left_out(events: Counter[int]) -> str:
+    count = events.total()
+    return f"{count} impossible event{'s' * (count != 1)}, left out"
 
 
 def _moved_place(found: Found) -> Place:

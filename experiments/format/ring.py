@@ -33,8 +33,9 @@ class RingFile(EventFile):
         super().__init__(file, data)
         self._known = _Places({}, set())
 
-    def blocks(self) -> Iterator[Block]:
-        """Each block in use, in the order in which they were begun. The memory is reused for the next block.
+    def blocks_as_written(self) -> Iterator[Block]:
+        """Each block in use with all of its events, in the order in which they were begun. The memory is reused for the
+        next block.
 
         These are the blocks in use when the reading began, without those overwritten since. The newest are read first,
         into memory, so that the program cannot overtake the reader there and leave a gap.
@@ -50,11 +51,11 @@ class RingFile(EventFile):
             yield from reversed(newest)
 
     def newest_first(self) -> Iterator[Block]:
-        """Each block in use, the newest first; no thread has a gap between two of its blocks."""
+        """Each block in use, without impossible events, the newest first; no thread has a gap between two of them."""
         with self._file.opened() as file:
             if file is not None:
                 places = self._places(file)
-                yield from self._each(sorted(places.of, reverse=True), places, file)
+                yield from map(self._possible, self._each(sorted(places.of, reverse=True), places, file))
 
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
         """Place and head of each block in use, in the order of the file, without reading the events."""
@@ -69,8 +70,7 @@ class RingFile(EventFile):
                 if head:
                     yield Place(offset, False, sequence), head
 
-    def block(self, place: Place) -> Block | None:
-        """The block that was found at `place`, wherever it is now; None if it is no longer in use."""
+    def _found_at(self, place: Place) -> Block | None:
         with self._file.opened() as file:
             if file is None:
                 return None

@@ -35,9 +35,13 @@ class Damages:
         self.count = 0
         self._seen: set[int] = set()  # hashes: the texts of many would take much room
 
-    def add(self, place: str, what: str) -> None:
-        """Note that `what` is wrong at `place`."""
-        damage = Damage(place, what)
+    def add(self, place: str, what: str, instead_of: str = "") -> None:
+        """Note that `what` is wrong at `place`, which is more than `instead_of`, if that was noted there."""
+        damage, less = Damage(place, what), Damage(place, instead_of)
+        if hash(less) in self._seen and hash(damage) not in self._seen:
+            self._seen ^= {hash(less), hash(damage)}
+            self.found = [damage if each == less else each for each in self.found]
+            return
         if self.count == self.COUNTED or hash(damage) in self._seen:
             return
         self._seen.add(hash(damage))
@@ -54,9 +58,9 @@ class DataFile:
         self.place = place
         self.damages = damages
 
-    def damaged(self, what: str) -> None:
-        """Note that `what` is wrong with this file."""
-        self.damages.add(self.place, what)
+    def damaged(self, what: str, instead_of: str = "") -> None:
+        """Note that `what` is wrong with this file, which is more than `instead_of`, if that was noted."""
+        self.damages.add(self.place, what, instead_of)
 
     @contextmanager
     def opened(self) -> Iterator[OpenFile | None]:

@@ -184,7 +184,7 @@ class _Following:
             if place.compressed or block.place.compressed or block.head.state == FULL:
                 self._done.add(place.sequence)
             else:
-                self._in_part[place.sequence] = block.head.used
+                self._in_part[place.sequence] = len(block.events) // size
 
     def _places_with_more(self, events: EventFile) -> Iterator[Place]:
         for place, head in events.heads():

@@ -91,7 +91,7 @@ def _events(process: Process) -> Iterator[str]:
     if process.events is None:
         return
     yield _title(process, "events")
-    for block in process.events.blocks():
+    for block in process.events.blocks_as_written():
         head = " ".join(f"{name}={value}" for name, value in block.head._asdict().items())
         yield f"block {head}"
         for event in _whole(process.events.layout, block.events):

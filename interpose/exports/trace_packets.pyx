@@ -28,7 +28,6 @@ cdef enum:
     SLICE_BEGIN = 1
     SLICE_END = 2
 
-cdef uint64_t LATEST_NS = 1 << 62
 
 OTHER_TEXTS = NUMBERS_AT_MOST  # texts that the experiment does not have get numbers from here on
 assert len(FIELDS) == PICKED and FIELDS.index("call") == CALL
@@ -186,17 +185,16 @@ cdef class Packets:
         cdef uint8_t *begin = made
         cdef uint8_t *at = begin
         cdef const uint8_t *record
-        cdef uint64_t last = <uint64_t>-1, of, track = 0, start_ns, wall_ns
+        cdef uint64_t last = <uint64_t>-1, of, track = 0, start_ns
         for place in range(count):
             record = records + place * self.record_bytes
             of = self.field(record, THREAD) << 32 | self.field(record, TASK)
             if of != last:
                 track = self.tracks[of]
                 last = of
-            start_ns = min(self.field(record, START), LATEST_NS)
-            wall_ns = min(self.field(record, WALL), LATEST_NS)
+            start_ns = self.field(record, START)
             at = self.put_begin(at, record, start_ns, track)
-            at = self.put_packet(at, start_ns + wall_ns, NULL, NULL, SLICE_END, track)
+            at = self.put_packet(at, start_ns + self.field(record, WALL), NULL, NULL, SLICE_END, track)
         return bytes(made[: at - begin])
 
     cdef uint8_t *put_begin(self, uint8_t *at, const uint8_t *record, uint64_t start_ns, uint64_t track):

@@ -55,15 +55,11 @@ class Consolidator(Protocol):
     ) -> None: ...
 
     @property
-    def impossible(self) -> int:
-        """Events left out because they cannot be: more CPU than wall time, years long, in the far future."""
-
-    @property
     def is_full(self) -> bool:
         """Whether there were more different records than are kept."""
 
     def add(self, events: Bytes) -> None:
-        """Add each event in `events`, which must be whole records."""
+        """Add each event in `events`, which must be whole records of possible events."""
 
     def know(self, roles: Mapping[int, int]) -> None:
         """What the calls of more intrinsics mean for transactions."""
@@ -213,8 +209,6 @@ def _from_events(
     if tracker:
         tracker.unended = unended_of(process)
     found = made.records()
-    if made.impossible:
-        process.damages.add(f"{process.place}/events", f"{made.impossible} events that cannot be")
     if made.is_full:
         process.damages.add(f"{process.place}/events", f"more than {RECORDS_AT_MOST:,} records: the rest is in one")
     return found

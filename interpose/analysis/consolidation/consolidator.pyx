@@ -15,8 +15,6 @@ from interpose.analysis.consolidation.sums import (
     DETAILS_AT_MOST,
     FIGURES,
     KEYS_AT_MOST,
-    LATEST_NS,
-    LONGEST_NS,
     MEASURED,
     MOST,
     RECORDS_AT_MOST,
@@ -24,6 +22,7 @@ from interpose.analysis.consolidation.sums import (
 )
 from interpose.analysis.transactions.tracking import Between, Outermost, is_pseudo
 from interpose.experiments.format.consolidated import OTHER, Found
+from interpose.experiments.format.possible import LATEST_NS, LONGEST_NS
 
 cdef enum:
     KEYS = 5
@@ -238,7 +237,6 @@ cdef class CompiledConsolidator(Records):
     cdef uint64_t serving_thread
     cdef Slowest slow
     cdef uint64_t order
-    cdef uint64_t impossible_count
 
     def __cinit__(
         self,
@@ -328,7 +326,6 @@ cdef class CompiledConsolidator(Records):
         self.held_tasks = other.held_tasks
         self.is_serving = other.is_serving
         self.serving_thread = other.serving_thread
-        self.impossible_count = other.impossible_count
         self.full = other.full
         self.slow.copy(other.slow)
         return 0
@@ -338,17 +335,12 @@ cdef class CompiledConsolidator(Records):
         return self.slow.in_order()
 
     @property
-    def impossible(self):
-        """Events left out because they cannot be."""
-        return self.impossible_count
-
-    @property
     def is_full(self):
         """Whether there were more different records than are kept."""
         return self.full
 
     def add(self, events):
-        """Add each event in `events`, which must be whole records."""
+        """Add each event in `events`, which must be whole records of possible events."""
         cdef Py_buffer given
         PyObject_GetBuffer(events, &given, PyBUF_SIMPLE)
         try:
@@ -401,10 +393,6 @@ cdef class CompiledConsolidator(Records):
         for i in range(count):
             self.read(record, &event)
             wall = event.fields[WALL]
-            if wall > longest_ns or event.fields[CPU] > wall or event.fields[START] > latest_ns:
-                self.impossible_count += 1
-                record += self.record_bytes
-                continue
             self.order += 1
             if self.slow.has_room_for(wall):
                 self.slow.keep(wall, self.order, record)

@@ -13,9 +13,7 @@ from interpose.analysis.consolidation.sums import (
     FIGURES,
     KEYS_AT_MOST,
     LARGEST,
-    LATEST_NS,
     LEAST,
-    LONGEST_NS,
     MEASURED,
     MOST,
     RECORDS_AT_MOST,
@@ -54,6 +52,7 @@ NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
 _LARGEST = [place for place, name in enumerate(FIGURES) if name in LARGEST]
 _CALLS, _WALL, _CPU, _LAST = (FIGURES.index(name) for name in ("calls", "wall_ns", "cpu_ns", "last_ns"))
+_WALL_MEASURED = MEASURED.index("wall_ns")
 _SUMMED = [place for place, name in enumerate(FIGURES) if name not in LEAST | LARGEST]
 
 
@@ -151,20 +150,15 @@ class PlainConsolidator:
         self._slowest_at_most = slowest_at_most
         self._slowest: list[tuple[int, int, bytes]] = []
         self._count = 0
-        self.impossible = 0
         self.is_full = False
 
     def add(self, events: Bytes) -> None:
-        """Add each event in `events`, which must be whole records."""
+        """Add each event in `events`, which must be whole records of possible events."""
         measured = len(MEASURED)
         for place, values in enumerate(self._pick.many(events)):
-            start, wall, cpu = values[:3]
-            if wall > LONGEST_NS or cpu > wall or start > LATEST_NS:
-                self.impossible += 1
-            else:
-                self._add(values[measured:], *values[:measured])
-                if self._slowest_at_most:
-                    self._keep_slow(wall, events, place * self._record_bytes)
+            self._add(values[measured:], *values[:measured])
+            if self._slowest_at_most:
+                self._keep_slow(values[_WALL_MEASURED], events, place * self._record_bytes)
 
     def know(self, roles: Mapping[int, int]) -> None:
         """What the calls of more intrinsics mean for transactions."""

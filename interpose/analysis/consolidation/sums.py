@@ -13,8 +13,6 @@ KEYS_AT_MOST = 5
 MEASURED = Event._fields
 
 MOST = 2**63 - 1  # no sum grows beyond it
-LONGEST_NS = 2**56  # two years: no call is longer
-LATEST_NS = 2**62
 WAITING_AT_MOST = 100_000  # calls that have not come and had others inside
 RECORDS_AT_MOST = 2_000_000  # different ones; all others are combined into one
 DETAILS_AT_MOST = 20_000  # of them with a detail; beyond that, the smallest that differ only in the detail are combined

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.consolidation.consolidate import Consolidator, fastest_consolidator
-from interpose.analysis.consolidation.sums import FIGURES, LATEST_NS, LONGEST_NS
+from interpose.analysis.consolidation.sums import FIGURES
 from interpose.analysis.time.sampled_states import lay_samples
 from interpose.experiments.format.blocks import Block
 from interpose.experiments.format.layout import Layout
+from interpose.experiments.format.possible import LATEST_NS, LONGEST_NS
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.process import Process
 
@@ -202,7 +203,7 @@ class _Laying:
         picker = layout.unsigned(_FIELDS).picker(_FIELDS)
         for values in picker.many(block.events):
             start_ns, wall_ns, cpu_ns, inner_ns, thread, call, parent, intrinsic, stack, detail, task = values
-            if thread not in self._lanes or wall_ns > LONGEST_NS or start_ns > LATEST_NS:
+            if thread not in self._lanes:
                 continue
             slices, parts = self._slices(thread, intrinsic), self._parts(start_ns, wall_ns)
             if task:  # other tasks ran while it was awaited

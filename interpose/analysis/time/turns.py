@@ -14,7 +14,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from interpose.analysis.consolidation.records import Records
-from interpose.analysis.consolidation.sums import LATEST_NS, LONGEST_NS
 from interpose.experiments.format.records import BlockHead
 from interpose.experiments.model.process import Process
 from interpose.kinds import NATIVE
@@ -156,9 +155,7 @@ def calls_of(process: Process, is_wanted: Wanted, spans: Sequence[Turn] = ()) ->
     picker = events.layout.unsigned(Call._fields).picker(Call._fields)
     for block in events.blocks():
         if not spans or _meets(block.head, spans):
-            for call in map(Call._make, filter(is_wanted, picker.many(block.events))):
-                if call.wall_ns <= LONGEST_NS and call.start_ns <= LATEST_NS:
-                    yield call
+            yield from map(Call._make, filter(is_wanted, picker.many(block.events)))
         left -= len(block.events) // events.layout.record_bytes
         if left <= 0:
             return
