@@ -102,6 +102,8 @@ def _log(log: Log) -> bytes:
     lines.append(describe.opening("command", 1, executable=log.executable, cwd=log.cwd))
     lines += [f"    <argument>{describe.escape(argument)}</argument>" for argument in log.arguments]
     process = {"pid": log.pid, "ppid": log.ppid, "start_ns": log.start_ns, "time_ns": log.time_ns}
+    if log.elapsed_ns:
+        process["elapsed_ns"] = log.elapsed_ns
     lines += ["  </command>", describe.element("process", 1, **process, parent="", lineage="")]
     return "\n".join([*lines, "</experiment>", ""]).encode()
 

@@ -81,6 +81,7 @@ class Log:
     start_ns: int = 0
     is_start_estimated: bool = False  # it was lost, and something of the process that began soon after stands in
     time_ns: int = 0
+    elapsed_ns: int = 0  # how long the experiments took that were merged into this one; 0 in all others
     parent: str = ""
     events: list[LogEvent] = field(default_factory=list)
 
@@ -329,6 +330,7 @@ class _LogReader:
         self.log.pid_namespace = self._number(attributes, "pid_namespace")
         self.log.start_ns = self._number(attributes, "start_ns")
         self.log.time_ns = self._number(attributes, "time_ns")
+        self.log.elapsed_ns = self._number(attributes, "elapsed_ns")
         self.log.parent = attributes.get("parent", "")
 
     def _event(self, attributes: Attributes) -> None:

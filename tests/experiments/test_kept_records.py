@@ -410,6 +410,30 @@ def test_what_is_merged_says_what_the_experiments_say_together(built, interpose_
     assert interpose_here("consolidate", *paths, "-o", merged).returncode == 1
 
 
+def test_what_is_merged_took_as_long_as_the_experiments(interpose_here, tmp_path):
+    paths = []
+    for number in (1, 2):
+        build = Build(tmp_path / f"t.{number}.er")
+        build.intrinsic("time.sleep", "sleep")
+        for thread in (1, 2, 3):
+            build.thread(end_ns=START_NS + SECOND, tid=thread, main=int(thread == 1), made=1, recorded=1)
+            build.block([event(0, SECOND, thread=thread)], thread=thread)
+        build.ended(number * SECOND, 0)
+        paths.append(str(build.write()))
+
+    for merged, given in ((tmp_path / "one.er", paths[1:]), (tmp_path / "two.er", paths)):
+        assert interpose_here("consolidate", *given, "-o", str(merged)).returncode == 0
+        elapsed_ns = SECOND * (2 if len(given) == 1 else 3)
+        assert json.loads(interpose_here("report", "--format", "json", str(merged)).stdout)["elapsed_ns"] == elapsed_ns
+        (process,) = json.loads(interpose_here("processes", "--format", "json", str(merged)).stdout)
+        assert process["duration_ns"] == elapsed_ns
+        listed = json.loads(interpose_here("list", "--format", "json", str(tmp_path)).stdout)
+        assert [each["elapsed_ns"] for each in listed if each["name"] == merged.name] == [elapsed_ns]
+    again = str(tmp_path / "again.er")
+    assert interpose_here("consolidate", str(tmp_path / "two.er"), paths[0], "-o", again).returncode == 0
+    assert json.loads(interpose_here("report", "--format", "json", again).stdout)["elapsed_ns"] == 4 * SECOND
+
+
 def test_merging_says_that_samples_are_left_out_and_the_advice_is_where_they_are(interpose_here, tmp_path):
     paths = []
     for number in (1, 2):

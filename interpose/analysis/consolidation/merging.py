@@ -1,7 +1,8 @@
 """Merges consolidated records: those of many processes that ran the same program become those of one.
 
 Numbers differ in every process, so everything gets new ones. Two threads remain: the main threads of all processes, as
-if one after another, and all other threads. Samples are left out: each is of an instant of its thread.
+if one after another, and all other threads. So the threads' times are longer than the process lived: from its first
+beginning to its last end in each experiment. Samples are left out: each is of an instant of its thread.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from interpose.analysis.calls.account import Share, account, number_of_statement
 from interpose.analysis.consolidation.kept_records import BY, SLOWEST
 from interpose.analysis.consolidation.records import Records
 from interpose.analysis.consolidation.sums import FIGURES, MOST
+from interpose.analysis.recording.life import began_ns, ended_ns
 from interpose.analysis.transactions.tracking import (
     BY_DETAIL,
     BY_INTRINSIC,
@@ -73,6 +75,7 @@ class Merged:
         self._counts = {number: [0, 0, 0, 0, 0, 0] for number in (MAIN, OTHERS)}
         self._time_ns = first.log.time_ns
         self._status = 0
+        self._spans: dict[Process, tuple[int, int]] = {}  # the first beginning and the last end, by the founder
 
     def take_in(self, analysis: Analysis, process: Process) -> int:
         """Add what `process` did; returns how many calls that are."""
@@ -95,19 +98,26 @@ class Merged:
             counts[5] += sums.statements - sums.inner_statements
         self._time_ns = min(self._time_ns, process.log.time_ns)
         self._status = max(self._status, found.ending.status or 0)
+        self._lived(analysis.experiment.founder, began_ns(process), ended_ns(process) or found.latest_ns)
         if process.consolidated:
             self._slowest += [numbers.event(each) for each in process.consolidated[0].slowest]
             self._slowest.sort(key=lambda event: -event.get("wall_ns", 0))
             del self._slowest[self._slowest_at_most :]
         return sum(sums.calls for sums in by_thread.values())
 
-    def written(self, number: int) -> Written:
-        """All of it, to be written as the process `number` of an experiment."""
+    def _lived(self, founder: Process, first_ns: int, last_ns: int) -> None:
+        before = self._spans.get(founder, (first_ns, last_ns))
+        self._spans[founder] = min(before[0], first_ns), max(before[1], last_ns)
+
+    def written(self, number: int, elapsed_ns: int = 0) -> Written:
+        """All of it, to be written as the process `number` of an experiment; for the first one, with how long the
+        merged experiments took together."""
         there = [MAIN, OTHERS] if self._shares[OTHERS].wall_ns else [MAIN]
         threads = [self._thread(each) for each in there]
         until = [(place, each.end_ns, each.end_cpu_ns) for place, each in enumerate(threads, 1)]
         begin = dict.fromkeys(Overview._fields, 0) | {"time_ns": START_NS, "kind": 1}
-        end = begin | {"time_ns": max(each.end_ns for each in threads), "kind": 3, "status": self._status}
+        lived_ns = sum(max(last - first, 0) for first, last in self._spans.values())
+        end = begin | {"time_ns": START_NS + lived_ns, "kind": 3, "status": self._status}
         end["cpu_ns"] = sum(each.end_cpu_ns for each in threads)
         kept = {name: self._log.settings[name] for name in _KEPT if name in self._log.settings}
         log = Log(
@@ -125,6 +135,7 @@ class Merged:
             pid=number,
             start_ns=START_NS,
             time_ns=self._time_ns,
+            elapsed_ns=elapsed_ns,
         )
         said = Consolidated(BY, FIGURES, until=until, slowest=self._slowest)
         sites = [self._site(each) for each in self._sites.items()]  # which may need strings

@@ -200,8 +200,11 @@ class Survey:
 
     @cached_property
     def elapsed_ns(self) -> int:
-        """From the beginning of the first process to the end of the last one."""
+        """From the beginning of the first process to the end of the last one; of a merged experiment, of those that
+        were merged."""
         accounts = self.analysis.accounts
+        if merged_ns := sum(each.process.log.elapsed_ns for each in accounts):
+            return merged_ns
         return max(max(each.latest_ns for each in accounts) - min(each.process.log.start_ns for each in accounts), 1)
 
     @cached_property

@@ -55,7 +55,10 @@ def ended_ns(process: Process) -> int | None:
 
 def known_until_ns(experiment: Experiment) -> int:
     """The monotonic instant of the last end of its processes, or the last that is known of one without an end; now
-    while one runs. No events are read for it."""
+    while one runs; after that of the founder's beginning that the experiments took that were merged into this one. No
+    events are read for it."""
+    if merged_ns := experiment.founder.log.elapsed_ns:
+        return experiment.founder.log.start_ns + merged_ns
     ends = [(process, ending(process)) for process in experiment.processes]
     if any(end.state == "running" for _, end in ends):
         return time.clock_gettime_ns(time.CLOCK_MONOTONIC)

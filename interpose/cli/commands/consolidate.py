@@ -24,6 +24,7 @@ from interpose.experiments.metadata.pauses import pauses_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.reports.formats.units import count
+from interpose.reports.screen.state import elapsed_ns
 
 NAME = "consolidate"
 HELP = "combine like calls into one record each, with count and times"
@@ -85,12 +86,13 @@ def _merge(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-o {arguments.output}: its name must end with {names.SUFFIX}")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
     merged: dict[tuple[str, ...], Merged] = {}
-    calls = processes = sampled = code = 0
+    calls = processes = sampled = code = whole_ns = 0
     for path in paths:
         experiment = open_experiment(path)
         if is_sampled(experiment):
             raise UsageError(f"{experiment.name}: its transactions were sampled, so it cannot be merged with others")
         analysis = Analysis(experiment)
+        whole_ns += elapsed_ns(analysis)
         for process in experiment.processes:
             into = merged.setdefault(_program(process), Merged(process, arguments.slowest))
             calls += into.take_in(analysis, process)
@@ -98,7 +100,7 @@ def _merge(arguments: argparse.Namespace) -> int:
             sampled += Sampled(process).is_there
         code = max(code, note_damages(experiment))
     try:
-        name = _write(arguments.output, list(merged.values()), paths)
+        name = _write(arguments.output, list(merged.values()), paths, whole_ns)
     except FileExistsError:
         raise InterposeError(f"{arguments.output}: already exists") from None
     except OSError as error:
@@ -121,7 +123,7 @@ def _program(process: Process) -> tuple[str, ...]:
     return (process.log.executable, os.path.join(process.log.cwd, *arguments[:1]))
 
 
-def _write(path: str, merged: list[Merged], paths: list[str]) -> str:
+def _write(path: str, merged: list[Merged], paths: list[str], whole_ns: int) -> str:
     """Make the experiment; returns its name. Raises OSError, InterposeError."""
     directory, name = os.path.split(os.path.abspath(path))
     made = names.create(directory, name)
@@ -130,7 +132,7 @@ def _write(path: str, merged: list[Merged], paths: list[str]) -> str:
             lineage = f"_c{number}" if number else ""
             if lineage:
                 os.mkdir(names.lineage_path(made, lineage), 0o700)
-            write_process(names.lineage_path(made, lineage), each.written(number + 1))
+            write_process(names.lineage_path(made, lineage), each.written(number + 1, 0 if number else whole_ns))
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise

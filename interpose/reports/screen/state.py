@@ -97,14 +97,15 @@ def completeness(analysis: Analysis) -> str:
 
 
 def elapsed_ns(analysis: Analysis) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar. 0 if the
-    beginning is unknown."""
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar; of a merged one,
+    of those that were merged. 0 if the beginning is unknown."""
     if isinstance(analysis.experiment, Collection):
         begins_ns, ends_ns = calendar_span(analysis.accounts)
         return max(ends_ns - begins_ns, 0)
-    start_ns = analysis.experiment.founder.log.start_ns
-    if not start_ns:
-        return 0
+    log = analysis.experiment.founder.log
+    start_ns = log.start_ns
+    if log.elapsed_ns or not start_ns:
+        return log.elapsed_ns
     if analysis.is_running:
         return max(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - start_ns, 0)
     return max(account.latest_ns for account in analysis.accounts) - start_ns
