@@ -97,8 +97,8 @@ def completeness(analysis: Analysis) -> str:
 
 
 def elapsed_ns(analysis: Analysis) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar; of a merged one,
-    of those that were merged. 0 if the beginning is unknown."""
+    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar; of a
+    merged one, of those that were merged. 0 if the beginning is unknown."""
     if isinstance(analysis.experiment, Collection):
         begins_ns, ends_ns = calendar_span(analysis.accounts)
         return max(ends_ns - begins_ns, 0)
