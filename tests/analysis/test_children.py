@@ -39,7 +39,7 @@ def test_the_time_of_children_is_of_those_that_are_counted(tmp_path, interpose_h
     report = interpose_here("report", path).stdout
 
     assert (found.count, found.unawaited, found.wall_ns) == (2, 2, 2 * SECOND)
-    assert " children     2.00 s  2 x sleep  2 not waited for, CPU" in report
+    assert " children     2.00 s  2 x sleep, and 2 more not waited for  CPU" in report
 
 
 def test_a_child_that_said_why_it_was_not_recorded_is_shown_with_that(tmp_path):

@@ -9,8 +9,10 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.findings.waits import PIPE
+from interpose.experiments.model.experiment import Experiment
 from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
+from tests.build import START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
 
@@ -36,6 +38,44 @@ def told(done):
     findings = found_in(survey)
     words = Sentences(findings, str(done.directory), survey.matters_ns)
     return [(each.rule, each.about, words.of(each)) for each in findings]
+
+
+def polling(tmp_path, started_by, lived_ns):
+    """What is found if the package joblib polls for half a second, 10 ms each, and `started_by` started a child."""
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    own = build.stack(build.site("/home/u/app.py", 8, "main"))
+    polls = build.stack(build.site("/venv/lib/site-packages/joblib/parallel.py", 1820, "_retrieve", own=0), own)
+    starts = build.stack(build.site(f"/venv/lib/site-packages/{started_by}", 40, "start", own=0), own)
+    sleep = build.intrinsic("time.sleep", "sleep")
+    taken_ns = 10_000_000
+    build.events([
+        event(number * taken_ns, taken_ns, call=number + 1, stack=polls, intrinsic=sleep) for number in range(50)
+    ])
+    build.child(end_ns=START_NS + lived_ns, pid=77, how=3, stack=starts, command=build.string("/usr/bin/worker"))
+    build.thread(end_ns=START_NS + 50 * taken_ns)
+    build.ended(50 * taken_ns, 0)
+    survey = Survey(Analysis(Experiment(str(build.write()))))
+    findings = found_in(survey)
+    words = Sentences(findings, "/home/u", survey.matters_ns)
+    return [(each.rule, each.wall_ns, f"{words.of(each)} {advice_for(each)}") for each in findings if each.rows]
+
+
+def test_a_package_that_polls_waits_for_the_children_that_it_started(tmp_path):
+    ((rule, wall_ns, sentence),) = polling(tmp_path, "joblib/externals/loky/process_executor.py", 400_000_000)
+
+    assert (rule, wall_ns) == ("child processes", 400_000_000)
+    assert "waited for child processes (worker) at app.py:8 main: joblib sleeps again and again" in sentence
+
+
+@pytest.mark.parametrize(
+    ("started_by", "lived_ns"),
+    [("other/service.py", 500_000_000), ("joblib/externals/loky/process_executor.py", 100_000_000)],
+)
+def test_a_package_that_polls_does_not_wait_for_children_of_others_or_that_ended_early(tmp_path, started_by, lived_ns):
+    ((rule, wall_ns, sentence),) = polling(tmp_path, started_by, lived_ns)
+
+    assert (rule, wall_ns) == ("slow calls", 500_000_000)
+    assert "An installed package sleeps there until something else is done" in sentence
 
 
 def assert_watch_is_slow(done):

@@ -41,7 +41,7 @@ class Calls:
     sampled_in: str = ""
     work: Site | None = None
     is_end: bool = False  # of a transaction: a commit
-    caller: Site | None = None  # of waits for other threads: the library line that called for them, or this line
+    caller: Site | None = None  # of sleeps and waits for other threads: the library line that called, or this line
     calls: int = 0
     failed: int = 0  # with an exception
     failures: dict[str, tuple[int, int]] = field(default_factory=dict)

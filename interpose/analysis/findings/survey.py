@@ -444,7 +444,7 @@ class _Reading:
         found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in, work)
         self._add(found, record, sums.self_wall_ns, sums.self_cpu_ns)
         found.longest_ns = max(found.longest_ns, self._longest_ns(record, intrinsic))
-        if intrinsic.kind == "sync" and not found.caller:
+        if intrinsic.kind in ("sync", "sleep") and not found.caller:
             frames = self._process.frames(stack)
             found.caller = next((each for each in frames if not each.file.endswith(_THREADING)), None)
         return found

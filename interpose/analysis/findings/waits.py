@@ -13,7 +13,7 @@ from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.recording.children import Children, children_of
-from interpose.analysis.recording.installed import packages_above
+from interpose.analysis.recording.installed import package_of, packages_above
 from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.time.waits_for_turns import takes_from_pool
 from interpose.experiments.model.stacks import Site
@@ -38,6 +38,9 @@ BACKGROUND = "starlette.background.BackgroundTask.__call__"
 PIPE = "pipe"
 # The unit of calls of a pool's work, without an own line.
 POOL = "pool"
+# The unit of short sleeps of an installed package until something else is done.
+POLL = "poll"
+POLLS_AT_LEAST, POLL_NS = 10, 100_000_000
 # Waits at these may be for anyone, too: threads use them.
 CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
@@ -105,7 +108,7 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     database that took far longer than others like them are apart. Work of a pool without an own line is named by the
     line at which it began."""
     for rows in slow_lines(survey):
-        yield found("slow calls", rows, floor=LARGE)
+        yield found("slow calls", rows, floor=LARGE, unit=POLL if polling_package(rows) else "")
     for rows in slow_work(survey):
         yield found("slow calls", rows, site=rows[0].work, intrinsic=rows[0].intrinsic, unit=POOL, floor=LARGE)
 
@@ -142,6 +145,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     """Waits at one line for child processes, or at a pipe or channel if children lived for most of that time; only the
     time in which one lived counts. A finding names the children that were started there, or else all that lived
     meanwhile. In a process without children, waits are for something else."""
+    yield from _polls(survey)
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
     parents = {number for number, each in enumerate(experiment.processes) if each.children or each.descendants}
@@ -168,6 +172,27 @@ def _without_line_if_native(children: list[Children], rows: Sequence[Calls]) -> 
     """All of them, unless C code started some at that line: then those without a line, which may be its own."""
     is_native = any(row.intrinsic in NATIVE_STARTS for row in rows)
     return [each for each in children if not each.site] if is_native else children
+
+
+def polling_package(rows: Sequence[Calls]) -> str:
+    """The installed package whose code makes these calls, if they are short sleeps, one after another; else empty."""
+    packages = {package_of(each.caller.file) if each.kind == "sleep" and each.caller else "" for each in rows}
+    calls, wall_ns = total_of(rows)
+    is_poll = len(packages) == 1 and calls >= POLLS_AT_LEAST and wall_ns < calls * POLL_NS
+    return packages.pop() if is_poll else ""
+
+
+def _polls(survey: Survey) -> Iterator[Finding]:
+    """Short sleeps of an installed package while child processes lived that the same package started."""
+    experiment = survey.analysis.experiment
+    for _, rows in grouped(survey.of_kind("sleep"), lambda each: each.site):
+        package = polling_package(rows)
+        there = [each for each in children_of(experiment) if package in each.packages] if package else []
+        living = [each for each in there if any(_lived_meanwhile(each, row) for row in rows)]
+        meanwhile = while_one_lived(experiment, rows, (life for each in living for life in each.lives if life.end_ns))
+        if 2 * total_of(meanwhile)[1] > total_of(rows)[1]:
+            about = ", ".join(each.program for each in living[:NAMED])
+            yield found("child processes", meanwhile, about=about, unit=POLL, floor=Floor(share=SLOW_SHARE))
 
 
 def _starter(children: Sequence[Children], waits_at: Site | None) -> Site | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from interpose.analysis.recording.command import last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending, ending_of_child
+from interpose.analysis.recording.installed import package_of
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
 from interpose.analysis.recording.used import waited_for
 from interpose.experiments.format.children import EXEC, FORK, Child
@@ -29,7 +30,7 @@ class Life(NamedTuple):
 class Children:
     """Child processes of one program, started from one line: how many were waited for, and what these took.
 
-    `unawaited` are the others, of which no end and no figures are known.
+    `unawaited` are others, which are not in `count`: of them no end and no figures are known.
     `cpu_ns` and `memory_bytes` are the kernel's, with what the children waited for themselves. The CPU time is without
     that of their own children that are told apart; the memory is the most that one of them had, 0 if unknown;
     `is_memory_at_most` if it may have been less. `failed` counts those that exited
@@ -47,6 +48,7 @@ class Children:
     is_memory_at_most: bool = False
     failed: int = 0
     lives: list[Life] = field(default_factory=list)
+    packages: set[str] = field(default_factory=set)  # the installed ones that started them
 
     def add(self, child: Child, of_others_ns: int, life: Life) -> None:
         """Add one of them; `of_others_ns` is the CPU time in it of its own children, which are counted separately."""
@@ -73,12 +75,22 @@ def _is_failure(ending: Ending) -> bool:
 def children_of(experiment: Experiment) -> list[Children]:
     """The child processes of all processes, those with the most wall time first."""
     alike: dict[tuple[str, Site | None], Children] = {}
+    read: set[tuple[str, int, int]] = set()
     for number, process in enumerate(experiment.processes):
         for program, child, of_others_ns, end_ns in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
             life = Life(number, child.record.start_ns, end_ns)
-            alike.setdefault((program, site), Children(program, site)).add(child, of_others_ns, life)
+            children = alike.setdefault((program, site), Children(program, site))
+            children.add(child, of_others_ns, life)
+            if (program, number, child.record.stack) not in read:
+                read.add((program, number, child.record.stack))
+                children.packages |= _packages_on(process, child.record.stack)
     return sorted(alike.values(), key=lambda each: (-each.wall_ns, each.program))
+
+
+def _packages_on(process: Process, stack: int) -> set[str]:
+    """The installed packages of the code on a stack."""
+    return {package_of(each.file) for each in process.frames(stack)} - {""}
 
 
 def _started(process: Process) -> Iterator[tuple[str, Child, int, int]]:

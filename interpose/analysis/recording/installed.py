@@ -8,11 +8,18 @@ import re
 from interpose.experiments.model.process import Process
 
 _PACKAGES = re.compile(r"(?:^|/)(site-packages|dist-packages)/")
+_PACKAGE = re.compile(r"(?:.*/)?(?:site-packages|dist-packages)/([^/]+?)(?:\.py)?(?:/.*)?", re.DOTALL)
 
 
 def packages_above(file: str) -> str:
     """The directory of installed packages that `file` is below: `site-packages`; empty if it is below none."""
     found = _PACKAGES.search(file)
+    return found[1] if found else ""
+
+
+def package_of(file: str) -> str:
+    """The installed package or module that `file` belongs to: `joblib`; empty if it belongs to none."""
+    found = _PACKAGE.fullmatch(file)
     return found[1] if found else ""
 
 

@@ -222,10 +222,10 @@ def children(screen: Screen) -> Iterator[str]:
     for place, each in enumerate(found[:_NAMED]):
         several = f"{each.count:,} x " if each.count > 1 else ""
         where = f"  {places.line(each.site)}" if each.site else ""
-        told = [f"{each.unawaited:,} not waited for"] if each.unawaited else []
-        told += [f"{each.failed:,} failed"] if each.failed else []
+        others = f", and {each.unawaited:,} more not waited for" if each.unawaited else ""
+        told = [f"{each.failed:,} failed"] if each.failed else []
         told += [f"CPU {duration(each.cpu_ns)}", *_memory_of(each)]
-        what = f"{several}{each.program}{where}  {', '.join(told)}"
+        what = f"{several}{each.program}{others}{where}  {', '.join(told)}"
         yield f" {'' if place else 'children':<10}{duration(each.wall_ns):>9}  {clean(what)}"
 
 

@@ -9,7 +9,7 @@ from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
-from interpose.analysis.findings.waits import INTERPRETER_LOCK
+from interpose.analysis.findings.waits import INTERPRETER_LOCK, POLL
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
@@ -90,6 +90,7 @@ _IN_CASE = {
     "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
     "program only": "See in which functions: record with --native-stack functions.",
     "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
+    "poll": "An installed package sleeps there until something else is done: see what ran then, interpose events.",
     "own lock": "Release it first, or use threading.RLock.",
 }
 _OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
@@ -134,6 +135,8 @@ def _case(finding: Finding) -> str:
         return _case_of_waits(finding)
     if finding.rule == "repeated work" and first and first.kind == "net":
         return "requests"
+    if finding.rule == "slow calls" and finding.unit == POLL:
+        return "poll"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.waits import NATIVE_STARTS, PIPE
+from interpose.analysis.findings.waits import NATIVE_STARTS, PIPE, POLL
+from interpose.analysis.recording.installed import package_of
 from interpose.analysis.time.turns import SELECTORS
 from interpose.reports.formats.units import duration
 from interpose.reports.sentences.wording import Wording
@@ -24,6 +25,9 @@ def children(words: Wording, finding: Finding) -> str:
     where, took = words.where(finding.first), words.took(finding)
     if finding.unit == PIPE:
         return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
+    if finding.unit == POLL:
+        package = package_of(finding.rows[0].caller.file) if finding.rows[0].caller else ""
+        return f"The program waited for child processes{of} at {where}: {package} sleeps again and again ({took})."
     starter = f" {words.line(finding.starter)} started them." if finding.starter else ""
     started = _started(finding)
     if started > 1:
