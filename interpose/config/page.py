@@ -11,14 +11,16 @@ This page is made by `python -m interpose.config.page` from the list in `interpo
 
 `INTERPOSE` switches recording on; the other settings only narrow it. If a setting is given in several places, an
 option of `interpose run` overrides the variable, the variable overrides the file, and the file overrides the default.
-An empty variable counts as not set. A duration has a unit (ns, us, ms, s, m, h); 0 needs none.
+An empty variable counts as not set. A duration has a unit (ns, us, ms, s, m, h); 0 needs none. A size has a unit
+(B, KiB, MiB, GiB, TiB); without one it is in MiB (`INTERPOSE_HEAP`: KiB).
 
 | variable | option of `interpose run` | in `[tool.interpose]` | default | meaning |
 | --- | --- | --- | --- | --- |
 {rows}
 
 The file is the nearest `pyproject.toml`, from the working directory upward. interpose reads its section line by line
-and knows only `key = "text"`, numbers, `true` and `false`. One key can have a list: `libraries`
+and knows only `key = "text"`, numbers, `true` and `false`, below a line `[tool.interpose]`. Other forms of TOML, such as
+`tool.interpose.name = "shop"`, are invalid settings. One key can have a list: `libraries`
 ([libraries](libraries.md)).
 
 You or root must own the file, the directories above it and its links, and nobody else may be able to write to them.
@@ -33,6 +35,11 @@ stack-above = "1ms"
 
 If a value is invalid, `interpose run` says so in one line and ends with exit code 2. Under the bare variable the
 program runs unrecorded, and `interpose doctor` says why.
+
+A filter, or a valid value that names something that does not exist, is no reason not to run and record the program:
+the control file, the group's directory, a library, a data collector, a function (`INTERPOSE_UNSAT`), an intrinsic
+(`INTERPOSE_LEVELS`). `interpose run` says so in one line before the program starts. The report has it as a warning,
+except for the group's directory and for intrinsics, which may be declared later.
 
 A variable `INTERPOSE_...` that is not a setting is ignored. `interpose run` names it before the program starts,
 `interpose doctor` lists it, and the experiment has a warning.

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 SECTION = "tool.interpose"
 LIBRARIES_KEY = "libraries"
+_LEFT_OUT = dict.fromkeys(map(ord, " \t\"'"))
 
 
 def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]]":
     """Yield the key, and the text with its place, for each line of our section."""
-    ours = False
+    ours, section = False, ""
     seen = set()
     inside = 0  # a list of libraries, which is read as TOML where there is time for that
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
@@ -24,7 +25,9 @@ def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]
         if inside > 0 or (ours and _is_of_libraries(line)):
             inside += line.count("[") - line.count("]")
         elif line.startswith("["):
-            ours = _is_our_section(line, f"{path}:{number}")
+            ours, section = _is_our_section(line, f"{path}:{number}"), _plain(line).strip("[]")
+        elif section in ("", "tool"):
+            _refuse_other_forms(section, line, f"{path}:{number}")
         elif ours and line and not line.startswith("#"):
             key, text = _parse_line(line, f"{path}:{number}")
             if key in seen:
@@ -49,10 +52,23 @@ def names_libraries(data: bytes) -> bool:
     return False
 
 
+def _plain(line: str) -> str:
+    """A name without comment, blanks and quotes."""
+    return line.partition("#")[0].translate(_LEFT_OUT)
+
+
+def _refuse_other_forms(section: str, line: str, place: str) -> None:
+    """Raise SettingError for a line outside our section that TOML reads as one of it: `tool.interpose.name = "shop"`."""
+    key, _, value = line.partition("=")
+    name = f"{section}.{_plain(key)}".lstrip(".")
+    if f"{name}.".startswith(f"{SECTION}.") or (name == "tool" and "interpose" in value):
+        raise SettingError(f"{place}: cannot read {line}; write [{SECTION}] on a line of its own, and its keys below it")
+
+
 def _is_our_section(line: str, place: str) -> bool:
     """Whether a line begins our section. Raises SettingError for one that is badly written, or is within it."""
     written = line.partition("#")[0].replace(" ", "").replace("\t", "")
-    name = written.strip("[]")
+    name = _plain(line).strip("[]")
     if name.startswith(SECTION + "."):
         raise SettingError(f"{place}: [{name}] is not a section that interpose knows; use [tool.interpose]")
     ours = f"[{SECTION}]"

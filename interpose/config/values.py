@@ -21,6 +21,7 @@ FOLLOW = ("off", "on")
 DIALOGUE_BYTES = 64 << 20
 LARGEST_RING_BYTES = 16 << 30
 LARGEST_DEPTH = 65536
+LARGEST_NUMBER = 999_999_999
 CHOICES_AT_MOST = 64
 LONGEST_CHOICE = 250
 LONGEST_EXPRESSION = 500
@@ -91,7 +92,7 @@ def one_of(choices: tuple[str, ...]) -> "Callable[[str], str]":
     return parse
 
 
-def parse_size(text: str) -> int:
+def parse_size(text: str, words: str = "off") -> int:
     """Bytes for `512MiB`, `2GiB` or a number of MiB; 0 for `off`. At least 1 MiB."""
     if text == "off":
         return 0
@@ -100,7 +101,7 @@ def parse_size(text: str) -> int:
     except ValueError:
         size_bytes = 0
     if not LEAST_SIZE_BYTES <= size_bytes < quantities.ABOVE_ALL:
-        raise ValueError("not off or a size of at least 1MiB, such as 512MiB or 2GiB")
+        raise ValueError(f"not {words} or a size of at least 1MiB, such as 512MiB or 2GiB")
     return size_bytes
 
 
@@ -145,7 +146,7 @@ def parse_switch(text: str) -> bool:
 
 def parse_reserve(text: str) -> int:
     """Bytes for `512MiB` or a number of MiB, 0 for `off`, `RESERVE_AUTO` for `auto`."""
-    return RESERVE_AUTO if text == "auto" else parse_size(text)
+    return RESERVE_AUTO if text == "auto" else parse_size(text, "auto, off")
 
 
 def parse_ring(text: str) -> int:
@@ -220,10 +221,11 @@ def parse_text(text: str) -> str:
     return "" if text == "off" else text
 
 
-def parse_count(text: str) -> int:
-    """A whole number from 0 on."""
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ValueError("not a number of 0 or more")
+def parse_count(text: str, least: int = 0, most: int = LARGEST_NUMBER) -> int:
+    """A whole number from `least` to `most`."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not is_number or not least <= int(text) <= most:
+        raise ValueError(f"not a number from {least} to {most}")
     return int(text)
 
 
@@ -319,7 +321,4 @@ def parse_choices(text: str) -> tuple[tuple[str, str], ...]:
 
 def parse_depth(text: str) -> int:
     """A whole number from 1 on."""
-    depth = parse_count(text)
-    if not 1 <= depth <= LARGEST_DEPTH:
-        raise ValueError(f"not a number from 1 to {LARGEST_DEPTH}")
-    return depth
+    return parse_count(text, 1, LARGEST_DEPTH)

@@ -23,7 +23,8 @@ def library_places(
     wanted: "Settings", environment: "Mapping[str, str]", arguments: "Sequence[str]"
 ) -> tuple[str, str, str] | None:
     """Where to look for libraries: the group's directory, the account's, the file of resolved ones, each empty if there
-    is none. None if only the system library exists or is requested."""
+    is none. None if only the system library exists or is requested, and nothing is named that libraries or data
+    collectors may have."""
     if wanted.lib == "S" and not wanted.xl:
         return None
     home = environment.get("HOME", "")
@@ -35,7 +36,8 @@ def library_places(
     resolved = resolved_file(environment)
     account = account if account and os.path.isdir(account) else ""
     resolved = resolved if resolved and os.path.isfile(resolved) else ""
-    return (group, account, resolved) if group or account or resolved or wanted.xl else None
+    is_named = wanted.xl or wanted.collectors or wanted.unsat not in ("off", "skip")
+    return (group, account, resolved) if group or account or resolved or is_named else None
 
 
 def resolved_file(environment: "Mapping[str, str]") -> str:

@@ -95,6 +95,9 @@ def test_a_variable_that_is_no_setting_is_told_before_the_program_starts(interpo
         (["--filter", "knd=db"], "--filter knd=db: 'knd' is not one of kind, event, "),
         (["--control", "nothere"], "--control nothere: No such file or directory"),
         (["--group", "nothere"], "--group nothere: no such directory"),
+        (["--collectors", "nobody"], "INTERPOSE_COLLECTORS: collector:named:nobody is not used: no such data collector"),
+        (["--xl", "nobody"], "INTERPOSE_XL: xl:nobody is not used: no such library"),
+        (["--unsat", "nobody"], "INTERPOSE_UNSAT: nobody is not used: no library has such a function"),
         (["--levels", "sqlite=count"], "--levels sqlite=count: no intrinsic is called sqlite. Did you mean sqlite3?"),
     ],
 )
@@ -103,6 +106,21 @@ def test_what_is_only_a_warning_of_the_report_is_told_before_the_program_starts(
 
     assert done.returncode == 0
     assert done.stderr.splitlines()[0].startswith(f"interpose: {told}")
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"INTERPOSE_COLLECTORS": "nobody"}, "no such data collector (INTERPOSE_COLLECTORS)"),
+        ({"INTERPOSE_UNSAT": "nobody"}, "nobody is not used: no library has such a function (INTERPOSE_UNSAT)"),
+    ],
+)
+def test_what_is_named_and_is_not_there_is_a_warning_of_the_report(traced, interpose_here, variables, told):
+    done = traced("print('goes on')", **variables)
+
+    report = interpose_here("report", done.experiment.directory).stdout
+    assert done.stdout == "goes on\n"
+    assert told in report
 
 
 @pytest.mark.parametrize("name", ["sqlite3", "os.stat", "system", "interpose.statement", "libc.read", "psycopg2"])

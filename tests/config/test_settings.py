@@ -222,6 +222,49 @@ def test_a_head_of_our_section_that_cannot_be_read_is_named(tmp_path, head):
     assert str(raised.value) == f"{path}:2: cannot read {head}; {remedy}"
 
 
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [
+        ("", 'tool.interpose.clock = "rseq"'),
+        ("", '"tool" . interpose . clock = "rseq"'),
+        ("", 'tool.interpose = { clock = "rseq" }'),
+        ("", 'tool = { interpose = { clock = "rseq" } }'),
+        ("[tool]\n", 'interpose.clock = "rseq"'),
+        ("[ tool ]\n", 'interpose = { clock = "rseq" }'),
+        ("", '[tool."interpose"]'),
+    ],
+)
+def test_other_forms_of_toml_for_our_section_are_named(tmp_path, before, line):
+    path = write_file(tmp_path, f"{before}{line}\n")
+
+    with pytest.raises(SettingError) as raised:
+        settings_file.read_file(str(tmp_path))
+
+    assert "interpose" in tomllib.loads(path.read_text())["tool"]
+    assert f"cannot read {line}; write [tool.interpose] on a line of its own" in str(raised.value)
+
+
+def test_keys_of_other_tools_are_no_settings(tmp_path):
+    write_file(tmp_path, 'tool.other.interpose = 1\n[tool]\nother = "interpose"\n[tool.x]\ninterpose.clock = "perf"\n')
+
+    assert settings_file.read_file(str(tmp_path)) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "told"),
+    [
+        ("INTERPOSE_SLOWEST", "99999999999", "not a number from 0 to 999999999"),
+        ("INTERPOSE_SLOWEST", "-1", "not a number from 0 to 999999999"),
+        ("INTERPOSE_LINES_DEPTH", "-1", "not a number from 1 to 65536"),
+        ("INTERPOSE_LINES_DEPTH", "0", "not a number from 1 to 65536"),
+        ("INTERPOSE_RESERVE", "99%", "not auto, off or a size of at least 1MiB, such as 512MiB or 2GiB"),
+    ],
+)
+def test_a_value_out_of_bounds_is_told_with_the_bounds(variable, text, told):
+    with pytest.raises(SettingError, match=f"^{re.escape(f'{variable}={text}: {told}')}$"):
+        precedence.resolve({}, {variable: text}, {})
+
+
 def test_a_comment_or_blanks_in_the_head_of_our_section_are_no_mistake(tmp_path):
     write_file(tmp_path, "[ tool . interpose ]  # ours [tool]\nclock = 'rseq'\n")
 

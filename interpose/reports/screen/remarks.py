@@ -344,12 +344,16 @@ def libraries(screen: Screen) -> Iterator[str]:
     processes = [account.process for account in screen.analysis.accounts]
     unused = {each.name: each for process in processes for each in process.libraries if each.why_not}
     failed = {(each.library, each.target, each.why): each for process in processes for each in process.failures}
-    found = [f"{each.name} is not used: {each.why_not}  {each.place}" for each in unused.values()]
-    found += [f"{each.library}: {each.target}: {each.why}  {each.place}" for each in failed.values()]
+    found = [f"{each.name} is not used: {each.why_not}{_at(each.place)}" for each in unused.values()]
+    found += [f"{each.library}: {each.target}: {each.why}{_at(each.place)}" for each in failed.values()]
     for line in found[:_LIBRARIES]:
         yield f" library  {clean(line)}"
     if len(found) > _LIBRARIES:
         yield f" library  and {len(found) - _LIBRARIES} more: interpose map --experiment"
+
+
+def _at(place: str) -> str:
+    return f" ({place})" if place else ""
 
 
 def not_followed(screen: Screen) -> Iterator[str]:
