@@ -12,7 +12,7 @@ from interpose.analysis.findings.waits import PIPE
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
-from tests.build import START_NS, Build, event
+from tests.build import SECOND, START_NS, Build, event
 
 pytestmark = pytest.mark.any_python
 
@@ -76,6 +76,28 @@ def test_a_package_that_polls_does_not_wait_for_children_of_others_or_that_ended
 
     assert (rule, wall_ns) == ("slow calls", 500_000_000)
     assert "An installed package sleeps there until something else is done" in sentence
+
+
+@pytest.mark.parametrize(("own_ns", "is_told"), [(300_000_000, True), (9_000_000, False)])
+def test_what_recording_took_in_children_is_told_if_it_is_much_of_the_wait(tmp_path, own_ns, is_told):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    wait = build.intrinsic("os.waitpid", "process")
+    build.events([event(0, SECOND, stack=build.stack(build.site("/home/u/app.py", 8, "main")), intrinsic=wait)])
+    build.child(end_ns=START_NS + SECOND, pid=77, how=1, number=1)
+    build.thread(end_ns=START_NS + SECOND)
+    build.ended(SECOND, 0)
+    path = str(build.write())
+    child = Build(tmp_path / "t.1.er" / "_f1.er", pid=77)
+    child.thread(end_ns=START_NS + SECOND, own_wall_ns=own_ns)
+    child.ended(SECOND, 0)
+    child.write()
+
+    survey = Survey(Analysis(Experiment(path)))
+    (found,) = [each for each in found_in(survey) if each.rule == "child processes"]
+
+    assert found.recording_ns == own_ns
+    told = Sentences([found], "/home/u", survey.matters_ns).of(found)
+    assert ("Recording took 300 ms in them (estimated)." in told) == is_told
 
 
 def assert_watch_is_slow(done):

@@ -204,7 +204,8 @@ class Finding:
     is not in the evidence, and `waiting` how many tasks waited for it at most. `made` is the number of calls that
     count, if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at
     other lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line
-    that started the child processes, if it is one, and another than that of the evidence. A finding below its `floor`
+    that started the child processes, if it is one, and another than that of the evidence; `recording_ns` is what
+    recording took in them, estimated. A finding below its `floor`
     is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
@@ -228,6 +229,7 @@ class Finding:
     made: int = 0
     named_ns: int = 0
     starter: Site | None = None
+    recording_ns: int = 0
     floor: Floor = NO_FLOOR
     precedence: int = 0
 
@@ -310,7 +312,8 @@ def _together(alike: Sequence[Finding]) -> Finding:
         time_ns=sum(each.time_ns for each in alike),
     )
     longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
-    units, made = (sum(getattr(each, name) for each in alike) for name in ("units", "made"))
+    names = ("units", "made", "recording_ns")
+    units, made, recording_ns = (sum(getattr(each, name) for each in alike) for name in names)
     whole = replace(
         one,
         rows=together.rows,
@@ -320,6 +323,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
         longest_ns=longest_ns,
         waiting=waiting,
         made=made,
+        recording_ns=recording_ns,
         floor=reduce(Floor.with_those_of, (each.floor for each in alike)),
     )
     return replace(whole, **largest_line(whole.rows)) if one.named_ns else whole

@@ -162,8 +162,15 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
         meanwhile = [*others, *while_one_lived(experiment, anyones, lives)]
         if 2 * total_of(meanwhile)[1] > total_of(rows)[1]:
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
-            starter = _starter(there, site)
-            yield found("child processes", meanwhile, about=about, unit=unit, floor=floor, starter=starter)
+            yield found(
+                "child processes",
+                meanwhile,
+                about=about,
+                unit=unit,
+                floor=floor,
+                starter=_starter(there, site),
+                recording_ns=_recording_ns(survey, there),
+            )
         elif site and site.own:
             yield found("slow calls", rows, floor=floor)
 
@@ -193,6 +200,13 @@ def _polls(survey: Survey) -> Iterator[Finding]:
         if 2 * total_of(meanwhile)[1] > total_of(rows)[1]:
             about = ", ".join(each.program for each in living[:NAMED])
             yield found("child processes", meanwhile, about=about, unit=POLL, floor=Floor(share=SLOW_SHARE))
+
+
+def _recording_ns(survey: Survey, children: Sequence[Children]) -> int:
+    """What recording took in all threads of these."""
+    recorded = {id(process) for each in children for process in each.recorded}
+    accounts = (each for each in survey.analysis.accounts if id(each.process) in recorded)
+    return sum(share.own_wall_ns for each in accounts for share in each.threads.values())
 
 
 def _starter(children: Sequence[Children], waits_at: Site | None) -> Site | None:

@@ -49,6 +49,7 @@ class Children:
     failed: int = 0
     lives: list[Life] = field(default_factory=list)
     packages: set[str] = field(default_factory=set)  # the installed ones that started them
+    recorded: list[Process] = field(default_factory=list)  # those that have experiments of their own
 
     def add(self, child: Child, of_others_ns: int, life: Life) -> None:
         """Add one of them; `of_others_ns` is the CPU time in it of its own children, which are counted separately."""
@@ -77,11 +78,12 @@ def children_of(experiment: Experiment) -> list[Children]:
     alike: dict[tuple[str, Site | None], Children] = {}
     read: set[tuple[str, int, int]] = set()
     for number, process in enumerate(experiment.processes):
-        for program, child, of_others_ns, end_ns in _started(process):
+        for program, child, of_others_ns, end_ns, recorded in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
             life = Life(number, child.record.start_ns, end_ns)
             children = alike.setdefault((program, site), Children(program, site))
             children.add(child, of_others_ns, life)
+            children.recorded += recorded
             if (program, number, child.record.stack) not in read:
                 read.add((program, number, child.record.stack))
                 children.packages |= _packages_on(process, child.record.stack)
@@ -93,18 +95,18 @@ def _packages_on(process: Process, stack: int) -> set[str]:
     return {package_of(each.file) for each in process.frames(stack)} - {""}
 
 
-def _started(process: Process) -> Iterator[tuple[str, Child, int, int]]:
+def _started(process: Process) -> Iterator[tuple[str, Child, int, int, list[Process]]]:
     """What `process` started, each with a name of its program: of one that was recorded, with its script, and with the
-    CPU time of the children that it waited for; and when it ended, 0 if that is unknown."""
+    CPU time of the children that it waited for; when it ended, 0 if that is unknown; and its process, if recorded."""
     for each in process.descendants:
         if each.started_as and each.started_as.record.how != EXEC:
             of_others_ns = sum(other.record.cpu_ns for other in waited_for(each))
             end, seen_ns = ending(each), each.started_as.record.end_ns
             end_ns = end.end_ns if end.state == "exit" and end.end_ns else seen_ns
-            yield _name(each, each.started_as), each.started_as, of_others_ns, end_ns
+            yield _name(each, each.started_as), each.started_as, of_others_ns, end_ns, [each]
     for child in process.not_followed:
         if child.record.how != EXEC:
-            yield program_of(child, process).rpartition("/")[2], child, 0, child.record.end_ns
+            yield program_of(child, process).rpartition("/")[2], child, 0, child.record.end_ns, []
 
 
 def _name(process: Process, child: Child) -> str:

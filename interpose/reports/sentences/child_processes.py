@@ -20,7 +20,18 @@ _STARTS = frozenset(
 )
 
 
+# Below this share of the wait, what recording took in the children is not worth a sentence.
+_RECORDING_SHARE = 0.1
+
+
 def children(words: Wording, finding: Finding) -> str:
+    """The wait, and what recording took in the children if that is much."""
+    is_much = finding.recording_ns > _RECORDING_SHARE * finding.wall_ns
+    recording = f" Recording took {duration(finding.recording_ns)} in them (estimated)." if is_much else ""
+    return _wait(words, finding) + recording
+
+
+def _wait(words: Wording, finding: Finding) -> str:
     of = f" ({finding.about})" if finding.about else ""
     where, took = words.where(finding.first), words.took(finding)
     if finding.unit == PIPE:
