@@ -19,8 +19,8 @@ An empty variable counts as not set. A duration has a unit (ns, us, ms, s, m, h)
 {rows}
 
 The file is the nearest `pyproject.toml`, from the working directory upward. interpose reads its section line by line
-and knows only `key = "text"`, numbers, `true` and `false`, below a line `[tool.interpose]`. Other forms of TOML, such as
-`tool.interpose.name = "shop"`, are invalid settings. One key can have a list: `libraries`
+and knows only `key = "text"`, numbers, `true` and `false`, below a line `[tool.interpose]`. Other forms of TOML, such
+as `tool.interpose.name = "shop"`, are invalid settings. One key can have a list: `libraries`
 ([libraries](libraries.md)).
 
 You or root must own the file, the directories above it and its links, and nobody else may be able to write to them.

@@ -58,11 +58,11 @@ def _plain(line: str) -> str:
 
 
 def _refuse_other_forms(section: str, line: str, place: str) -> None:
-    """Raise SettingError for a line outside our section that TOML reads as one of it: `tool.interpose.name = "shop"`."""
+    """Raise SettingError for a line outside our section that TOML takes for it: `tool.interpose.name = "x"`."""
     key, _, value = line.partition("=")
     name = f"{section}.{_plain(key)}".lstrip(".")
     if f"{name}.".startswith(f"{SECTION}.") or (name == "tool" and "interpose" in value):
-        raise SettingError(f"{place}: cannot read {line}; write [{SECTION}] on a line of its own, and its keys below it")
+        raise SettingError(f"{place}: cannot read {line}; write [{SECTION}] on a line of its own, its keys below")
 
 
 def _is_our_section(line: str, place: str) -> bool:
