@@ -28,6 +28,21 @@ def test_a_sound_experiment_is_called_so(tmp_path, capsys):
     assert capsys.readouterr().out == "test.1.er: undamaged: 1 process, 3 calls, 0 archived files\n"
 
 
+def test_of_damages_that_differ_in_numbers_only_a_few_are_shown_and_the_others_counted(tmp_path, capsys):
+    build = Build(tmp_path / "test.1.er")
+    build.intrinsic("os.stat", "file")
+    build.block([event(number, 1, call=number + 1, detail=901 + number) for number in range(10)])
+    build.thread(end_ns=START_NS + 1000, made=10, recorded=10)
+    build.ended(1000, 0)
+    build.write()
+
+    assert main(["check", "test.1.er"]) == 3
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if line.endswith(" is not there")]) == 3
+    assert "test.1.er/strings: 7 more of this kind" in lines
+
+
 def test_each_thing_that_is_not_sound_has_a_line(tmp_path, capsys):
     path = small(tmp_path / "test.1.er", whole_files=True).write()
     os.truncate(path / "strings", 100)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from interpose.analysis.recording.soundness import read_all
@@ -16,6 +17,7 @@ from interpose.experiments.maintenance.packed import DamagedArchive
 from interpose.experiments.maintenance.repair import repair
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
+from interpose.experiments.model.files import Damage
 from interpose.reports.formats.table import clean
 from interpose.reports.formats.units import count
 
@@ -23,6 +25,7 @@ NAME = "check"
 HELP = "check whether an experiment is undamaged, and repair a copy"
 EXAMPLE = "interpose check test.1.er"
 DAMAGED = 3
+ALIKE = 3  # so many damages that differ in numbers only are shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +61,24 @@ def _lines(experiment: Experiment, path: str) -> Iterator[str]:
     """That all is undamaged, or each thing that is not; then what there is. The experiment is called `path`."""
     calls, archived = read_all(experiment)
     damages = experiment.damages
-    yield from (_called(experiment, str(each), path) for each in damages.found)
+    for alike in _alike(damages.found).values():
+        yield from (_called(experiment, str(each), path) for each in alike[:ALIKE])
+        if len(alike) > ALIKE:
+            yield _called(experiment, f"{alike[0].place}: {len(alike) - ALIKE:,} more of this kind", path)
     if damages.count > len(damages.found):
         yield f"{path}: and {damages.count - len(damages.found):,} more"
     processes = len(experiment.processes)
     told = "1 process" if processes == 1 else f"{processes:,} processes"
     told += f", {count(calls, 'call')}, {count(archived, 'archived file')}"
     yield f"{path}: {'damaged; read' if damages.count else 'undamaged'}: {told}"
+
+
+def _alike(damages: Iterable[Damage]) -> dict[tuple[str, str], list[Damage]]:
+    """The damages of one place that differ in numbers only, together."""
+    found: dict[tuple[str, str], list[Damage]] = {}
+    for each in damages:
+        found.setdefault((each.place, re.sub("[0-9]+", "0", each.what)), []).append(each)
+    return found
 
 
 def _called(experiment: Experiment, damage: str, path: str) -> str:

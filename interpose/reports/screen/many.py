@@ -26,7 +26,7 @@ from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, duration, scale_for
 from interpose.reports.screen.kinds_table import kinds_of, what_shares_are_of
-from interpose.reports.screen.state import calendar_span, events_lost, what_is_missing
+from interpose.reports.screen.state import calendar_span, events_lost, is_well, what_is_missing
 from interpose.reports.screen.verdict import verdict
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
@@ -137,7 +137,10 @@ class ManyScreen:
 
     @property
     def completeness(self) -> str:
-        """`complete`, or how many are not, and why the first is not."""
+        """`complete`, or how many are not or were not read, and why the first is not."""
+        if self.failed.count:
+            unread = f"incomplete: {count(self.failed.count, 'experiment')} not read"
+            return f"{unread}; {clean(str(self.failed.found[0]))}"
         if not self.part.incomplete:
             return "complete so far" if self.head.is_running else "complete"
         of = f"{self.part.incomplete:,} of {self.head.experiments:,}"
@@ -168,9 +171,9 @@ def _first_lines(screen: ManyScreen) -> list[str]:
     """How many experiments there are, which, and whether all are complete."""
     more = screen.head.experiments - len(screen.part.names)
     named = clean(", ".join(screen.part.names))
-    line = f"{screen.head.experiments:,} experiments  {named}{f' and {more:,} more' if more > 0 else ''}"
+    line = f"{count(screen.head.experiments, 'experiment')}  {named}{f' and {more:,} more' if more > 0 else ''}"
     told = wrapped(screen.completeness, screen.width, "  ")
-    painted = [screen.paint("warning", each) for each in told] if screen.part.incomplete else told
+    painted = told if is_well(screen.completeness) else [screen.paint("warning", each) for each in told]
     return [shortened(line, screen.width), *painted]
 
 
@@ -215,7 +218,7 @@ def whole_report_of_many(screen: ManyScreen) -> dict[str, Any]:
         "elapsed_ns": screen.elapsed_ns,
         "thread_ns": made.total.wall_ns,
         "cpu_ns": made.total.cpu_ns,
-        "complete": not screen.part.incomplete,
+        "complete": is_well(screen.completeness),
         "rows": [dict(kinds.values(row)) for row in kinds.rows],
         "findings": [dict(findings.values(each)) for each in findings.rows],
         "warnings": [*warnings, *(f"not read: {each}" for each in screen.failed.found)],

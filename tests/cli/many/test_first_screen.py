@@ -101,3 +101,13 @@ def test_incomplete_experiments_are_counted_and_the_first_is_named(shops, place,
 
     assert done.returncode == 3
     assert done.stdout.splitlines()[1].startswith("incomplete: 1 of 5; shop.1.er: ")
+
+
+def test_an_experiment_that_could_not_be_read_is_told_and_one_is_one(shops, place, interpose_here):
+    (place / "all.erg").write_text(f"#interpose experiment group\n{shops[1].name}\nnone.er\n")
+
+    done = interpose_here("report", "runs/all.erg", cwd=place.parent)
+
+    first, second, *_ = done.stdout.splitlines()
+    assert (first, second.split(";")[0]) == ("1 experiment  shop.1.er", "incomplete: 1 experiment not read")
+    assert "none.er: no such experiment" in second
