@@ -131,12 +131,12 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if writes(first) else "far longer"
-    if finding.rule in _OF_WAITS and finding.rows:
-        return _case_of_waits(finding)
-    if finding.rule == "repeated work" and first and first.kind == "net":
-        return "requests"
     if finding.rule == "slow calls" and finding.unit == POLL:
         return "poll"
+    if finding.rule in _OF_WAITS and finding.rows and (case := _case_of_waits(finding)):
+        return case
+    if finding.rule == "repeated work" and first and first.kind == "net":
+        return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
 
 
