@@ -147,15 +147,25 @@ def test_the_file_is_read_by_a_reader_of_cobertura(traced, monkeypatch, tmp_path
     assert found.missed_statements("program.py") == missed == [15]
 
 
-def test_what_was_counted_in_no_context_is_left_out_where_contexts_are_chosen(traced, monkeypatch, tmp_path, capsys):
+PAID = """
+from interpose import transaction
+def pay():
+    return 1
+with transaction("checkout"):
+    pay()
+"""
+
+
+def test_what_was_counted_in_no_context_is_left_out_where_contexts_are_chosen(traced, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    path = traced(LOOPS, INTERPOSE="coverage,lines").path
+    path = traced(LOOPS + PAID, INTERPOSE="calls,coverage,lines", INTERPOSE_CONTEXTS="1").path
 
-    written("lcov", path)
-    assert main(["coverage", "lcov", path, "--context", "checkout"]) == 0
+    every, chosen = (hits_of_lcov(written("lcov", path, *words)) for words in ((), ("--context", "checkout")))
 
-    hits = {line for line in capsys.readouterr().out.splitlines() if line.startswith("DA:")}
-    assert hits and all(line.endswith(",0") for line in hits)
+    source = Path("program.py").read_text().splitlines()
+    assert len([line for line, hits in every.items() if hits]) > 10
+    ran = [source[line - 1].strip() for line, hits in chosen.items() if hits]
+    assert ran == PAID.replace("    ", "").splitlines()[3:]
 
 
 def test_it_is_said_where_statements_on_one_line_are_not_told_apart(traced, monkeypatch, tmp_path, capsys):
