@@ -1,9 +1,12 @@
 """Findings: what each rule tells, and what it must not tell."""
 
+from random import Random
+
 import pytest
-from shops import BY_NUMBER, MS, SHOP, Shop
+from shops import BY_NUMBER, MS, REQUEST, SHOP, Shop
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import by_kind, profile
 from interpose.analysis.consolidation.plain_consolidator import PlainConsolidator
 from interpose.analysis.findings.engine import findings, found_in
 from interpose.analysis.findings.survey import Survey
@@ -11,7 +14,8 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from interpose.reports.tables.findings import findings_table
-from tests.build import SECOND
+from tests.build import SECOND, START_NS, Build
+from tests.schedules import Schedule, put_thread
 
 pytestmark = pytest.mark.any_python
 
@@ -382,6 +386,53 @@ def test_a_program_that_works_by_itself_is_to_be_profiled_by_line(tmp_path):
     assert finding.about == "orders.py"
     assert 0.85 * SECOND < finding.bound_ns <= SECOND
     assert "computing" not in [rule for rule, *_ in Shop(tmp_path / "t.2.er", cpu_ns=100 * MS).found()]
+
+
+def computed_in(survey):
+    """The finding about code that computes, and the CPU time in the table's rows `code` and `logic`."""
+    (finding,) = [each for each in found_in(survey) if each.rule == "computing"]
+    rows = by_kind(profile(survey.analysis, "kind"))
+    return finding, sum(row.sums.self_cpu_ns for row in rows if row.kind in ("code", "logic"))
+
+
+@pytest.mark.parametrize("in_request_ms", [300, 800])
+def test_code_in_requests_computes_like_other_code(tmp_path, in_request_ms):
+    shop = Shop(tmp_path / "t.1.er", cpu_ns=850 * MS, arguments=["orders.py"])
+    shop.call("sqlite3.Cursor.execute", "db", inside=2, each_ns=40 * MS, cpu_ns=20 * MS)
+    shop.now[1] = 0
+    inside = {"inner_wall_ns": 40 * MS, "inner_cpu_ns": 20 * MS}
+    shop.call(REQUEST, "logic", each_ns=860 * MS, cpu_ns=(in_request_ms + 20) * MS, **inside)
+
+    finding, in_table_ns = computed_in(shop.survey())
+
+    assert finding.bound_ns == in_table_ns
+    assert finding.about == "orders.py"
+
+
+def test_code_of_a_request_in_progress_is_counted_once(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    request, stack = build.intrinsic(REQUEST, "logic", transaction="is"), build.stack(build.site(SHOP, 3, "serve"))
+    there = [{"start_ns": START_NS, "start_cpu_ns": 0, "call": 1, "intrinsic": request, "stack": stack}]
+    build.thread(end_ns=START_NS + SECOND, end_cpu_ns=900 * MS, open_calls=there, main=1, tid=812, made=1)
+    build.ended(SECOND, 900 * MS)
+
+    finding, in_table_ns = computed_in(Survey(Analysis(Experiment(str(build.write())))))
+
+    assert finding.bound_ns == in_table_ns == 900 * MS
+
+
+def test_functions_that_compute_in_requests_are_named(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    build.intrinsic(REQUEST, "logic", transaction="is")
+    schedule = Schedule([("call", "burn", 60 * MS), ("run", "rest", 2 * MS)] * 60)
+    put_thread(build, schedule, Random(0))
+    build.ended(schedule.wall_ns, schedule.wall_ns)
+
+    finding, in_table_ns = computed_in(Survey(Analysis(Experiment(str(build.write())))))
+
+    assert in_table_ns == schedule.wall_ns
+    assert finding.about == "app.py:burn"
+    assert 0.9 * in_table_ns < finding.bound_ns <= 60 * 60 * MS
 
 
 def test_calls_from_one_line_that_take_a_tenth_of_the_time_are_slow(shop):

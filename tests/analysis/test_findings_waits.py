@@ -177,9 +177,12 @@ def test_where_calls_were_not_recorded_nothing_is_said_of_waits(tmp_path):
     assert shop.found() == []
 
 
-def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likely(tmp_path):
+@pytest.mark.parametrize("in_request_ms", [0, 440])
+def test_threads_that_compute_at_a_time_wait_for_the_interpreter_lock_most_likely(tmp_path, in_request_ms):
     shop = Shop(tmp_path / "t.1.er", cpu_ns=450 * MS)
     shop.now = {1: 0, 2: 0}
+    for thread in (1, 2) if in_request_ms else ():
+        shop.call("wsgi.request", "logic", thread=thread, each_ns=in_request_ms * MS, cpu_ns=in_request_ms * MS)
 
     (wait,) = [each for each in found_in(shop.survey()) if each.rule == "unexplained wait"]
 
@@ -389,6 +392,22 @@ def test_a_wait_for_a_processor_comes_after_own_causes_that_explain_as_much(
     found = found_in(Survey(Analysis(Experiment(str(build.write())))), 0.05)
 
     assert [each.rule for each in found if each.rule != "unexplained wait"] == rules
+
+
+@pytest.mark.parametrize(
+    ("request_ms", "rules"), [(1000, ["computing", "wait for CPU"]), (0, ["wait for CPU"])], ids=["all", "none"]
+)
+def test_a_wait_for_a_processor_in_a_request_is_of_its_code(tmp_path, request_ms, rules):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    names = ("wsgi.request", "logic", "is") if request_ms else ("os.read", "file", "")
+    intrinsic = build.intrinsic(*names[:2], transaction=names[2])
+    build.events([event(0, 1000 * MS, 100 * MS, intrinsic=intrinsic)])
+    build.thread(end_ns=START_NS + SECOND, end_cpu_ns=100 * MS, run_delay_ns=880 * MS, main=1, tid=812, recorded=1)
+    build.ended(SECOND, 100 * MS)
+
+    found = found_in(Survey(Analysis(Experiment(str(build.write())))))
+
+    assert [each.rule for each in found] == rules
 
 
 @pytest.mark.parametrize("is_in_progress", [False, True])

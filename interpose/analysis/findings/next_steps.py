@@ -33,12 +33,13 @@ LINES, CALLS = "line", "call"
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
-    """A program whose CPU time between its calls is much of the time: the functions that have most of it or, if none is
-    known, none stands out, or its lines were traced, the program."""
+    """A program whose code, also in requests and transactions, uses CPU for much of the time: the functions that have
+    most of it or, if none is known, none stands out, or its lines were traced, the program."""
     has_lines = any("lines" in each.process.log.recorded for each in survey.analysis.accounts)
     used: Counter[str] = Counter()
-    for each in survey.analysis.accounts:
-        used[program_label(each.process)] += sum(share.program_cpu_ns for share in each.threads.values())
+    labels = [program_label(each.process) for each in survey.analysis.accounts]
+    for (process, _), cpu_ns in survey.code_cpu_ns.items():
+        used[labels[process]] += cpu_ns
     for profile in survey.profiled.processes:  # nothing says what ran after the last samples
         used[program_label(profile.process)] -= sum(spent.cpu_ns for spent in profile.unsampled.values())
     others = {program_label(each.process) for each in survey.analysis.accounts if not each.process.log.is_python}
@@ -46,7 +47,7 @@ def computing(survey: Survey) -> Iterator[Finding]:
     blocking_ns = sum(each.wall_ns for each in survey.blocks if not each.intrinsic)
     for program, cpu_ns in used.most_common(1):
         is_told = 2 * blocking_ns > cpu_ns  # with its lines, as code that blocked an event loop
-        matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.unseen.processor_ns
+        matters_ns = min(survey.matters_ns, survey.elapsed_ns) - survey.code_waited_for_cpu_ns
         if not is_told and cpu_ns >= COMPUTES_SHARE * matters_ns:
             unit = LINES if has_lines else CALLS if left_out(survey.analysis.accounts) else ""
             functions = [] if has_lines else list(_hot_functions(survey, HOT_SHARE * cpu_ns))

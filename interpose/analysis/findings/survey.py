@@ -35,6 +35,7 @@ from interpose.analysis.transactions.estimate import (
     experiment_of,
     is_sampled,
     population_of,
+    scaled,
     standings,
 )
 from interpose.analysis.transactions.response_times import plain_name
@@ -51,8 +52,9 @@ WITH_WHAT_IS_INSIDE = frozenset(("db", "net", "process", "sync"))
 # All that a connecting call does at its line counts as part of it: it reads certificates, resolves names, logs in.
 CONNECTING = frozenset(("connect", "connect_ex", "_connect", "ws_connect"))
 OF_CONNECTING = frozenset(("db", "net"))
-_APART = frozenset(("gil", IDLE, "logic"))  # and all but these, which rules look for wherever they are
-_NO_WAITS = frozenset((IDLE, "logic"))  # for work, and what contains code
+LOGIC = "logic"  # calls of this kind contain code of the program: requests, jobs, transactions that it marks
+_APART = frozenset(("gil", IDLE, LOGIC))  # and all but these, which rules look for wherever they are
+_NO_WAITS = frozenset((IDLE, LOGIC))  # for work, and what contains code
 _THREADING = "/threading.py"
 Group = TypeVar("Group", bound=Hashable)
 Item = TypeVar("Item")
@@ -121,6 +123,7 @@ class Survey:
         self._inner_connects: dict[Hashable, Calls] = {}
         self._within: defaultdict[Calls, set[Named]] = defaultdict(set)  # the transactions in which they were made
         self._kept: dict[str, tuple[Counter[Named], Counter[Named]]] = {}  # what is counted within sampled transactions
+        self._logic: dict[tuple[str, int, int], Sums] = {}  # by what they are sampled in, process and thread
         populations: dict[str, Population] = {}  # by experiment
         is_estimated = is_sampled(analysis.experiment) and not analysis.is_part
         for number, process in enumerate(analysis.experiment.processes):
@@ -143,6 +146,9 @@ class Survey:
         for calls in (*self._found.values(), *self._inner_connects.values()):
             if calls.sampled_in in known:
                 calls.stand_for_all(known[calls.sampled_in])
+        for key, logic in self._logic.items():
+            if key[0] in known:
+                self._logic[key] = scaled(logic, known[key[0]])
         for name, kept in self._kept.items():
             of = known.get(name)
             for counts, found in zip((self.counts, self._parts), kept, strict=True):
@@ -216,6 +222,26 @@ class Survey:
     def unseen(self) -> Unseen:
         """What the program waited outside of its calls."""
         return program_waits(self.analysis, self.profiled)
+
+    @cached_property
+    def code_cpu_ns(self) -> Counter[tuple[int, int]]:
+        """The CPU time of the program's code, by process and thread: outside of calls, and in those that contain it."""
+        found: Counter[tuple[int, int]] = Counter()
+        for process, account in enumerate(self.analysis.accounts):
+            for thread, share in account.threads.items():
+                found[process, thread] += share.program_cpu_ns
+        for (_, process, thread), logic in self._logic.items():
+            found[process, thread] += logic.self_cpu_ns
+        return found
+
+    @cached_property
+    def code_waited_for_cpu_ns(self) -> int:
+        """How long that code waited for CPU, estimated: in calls, it is as likely as other calls to do so."""
+        logic_cpu_ns = sum(each.self_cpu_ns for each in self._logic.values())
+        logic_wait_ns = sum(max(each.self_wall_ns - each.self_cpu_ns, 0) for each in self._logic.values())
+        calls_cpu_ns = sum(each.cpu_ns for each in self._found.values() if each.kind != IDLE)
+        in_logic_ns = self.unseen.in_calls_ns * logic_cpu_ns // max(calls_cpu_ns, logic_cpu_ns, 1)
+        return self.unseen.processor_ns + min(in_logic_ns, logic_wait_ns)
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -318,6 +344,11 @@ class Survey:
         counts = self._kept.setdefault(sampled_in, (Counter(), Counter())) if sampled_in else (self.counts, self._parts)
         counts[is_part][transaction] += number
 
+    def add_logic(self, process: int, record: Record, sampled_in: str) -> None:
+        """Add the time of code that calls contain; of those in progress, it is not in calls."""
+        known = self._logic.setdefault((sampled_in, process, record.key[0]), Sums())
+        known.add(record.sums)
+
     def calls_like(
         self,
         intrinsic: Intrinsic,
@@ -384,6 +415,8 @@ class _Reading:
             if intrinsic:
                 outer, around = around, self._put(record, intrinsic, transaction, around, error)
                 error = error if around is outer else record.key[ERROR]
+                if intrinsic.kind == LOGIC:
+                    self._survey.add_logic(self._number, record, self._sampled_in(record))
                 around.end_at(self._number, record.sums.last_ns)
                 is_inner = around is outer and not connects and is_connect(intrinsic)
                 if is_inner:

@@ -3,6 +3,7 @@ unexplained waits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
@@ -236,8 +237,7 @@ def unseen_waits(survey: Survey) -> Iterator[Finding]:
     if for_processor_ns > 0:
         yield found("wait for CPU", (), time_ns=for_processor_ns)
     if waited.unexplained_ns > 0 and not left_out(accounts):
-        unknown = [each for each in accounts if each.process.log.is_python and not _knows_interpreter_lock(each)]
-        computing = max((_computing_threads(each) for each in unknown), default=0)
+        computing = max(_computing_threads(survey).values(), default=0)
         about = INTERPRETER_LOCK if computing > 1 else ""
         floor, time_ns = Floor(time_ns=BY_CHANCE_NS), waited.unexplained_ns
         yield found("unexplained wait", (), time_ns=time_ns, about=about, units=computing, unit="thread", floor=floor)
@@ -249,8 +249,8 @@ def explained_ns(survey: Survey, finding: Finding) -> int:
     if finding.rule != "computing":
         waited_ns = sum(max(row.wall_ns - row.cpu_ns, 0) for row in finding.rows) if finding.units else 0
         return finding.wall_ns + min(waited_ns, survey.unseen.in_calls_ns)
-    used_ns = sum(share.program_cpu_ns for each in survey.analysis.accounts for share in each.threads.values())
-    return finding.wall_ns + survey.unseen.processor_ns * finding.wall_ns // max(used_ns, finding.wall_ns)
+    used_ns = max(survey.code_cpu_ns.total(), finding.wall_ns)
+    return finding.wall_ns + survey.code_waited_for_cpu_ns * finding.wall_ns // used_ns
 
 
 def _knows_interpreter_lock(account: ProcessAccount) -> bool:
@@ -258,7 +258,12 @@ def _knows_interpreter_lock(account: ProcessAccount) -> bool:
     return any(each.kind == GIL and each.why_not in ("", NO_LOCK) for each in account.process.intrinsics)
 
 
-def _computing_threads(account: ProcessAccount) -> int:
-    """How many threads of a process computed for some of its time."""
-    lived_ns = account.latest_ns - account.process.log.start_ns
-    return sum(share.program_cpu_ns >= COMPUTES_SHARE * lived_ns > 0 for share in account.threads.values())
+def _computing_threads(survey: Survey) -> Counter[int]:
+    """How many threads of each process computed for some of its time, where its interpreter lock may be the cause."""
+    found: Counter[int] = Counter()
+    for (process, _), cpu_ns in survey.code_cpu_ns.items():
+        account = survey.analysis.accounts[process]
+        lived_ns = account.latest_ns - account.process.log.start_ns
+        is_unknown = account.process.log.is_python and not _knows_interpreter_lock(account)
+        found[process] += is_unknown and cpu_ns >= COMPUTES_SHARE * lived_ns > 0
+    return found
