@@ -142,6 +142,81 @@ def test_what_a_failed_request_does_inside_is_its_time(shop):
     assert told(shop.survey()) == [("failed calls", 1, 310 * MS)]
 
 
+def retry(shop, name, kind, error, *, times=6, sleep_line=88, inner=0):
+    """Calls that sleep twice for 50 ms, and take 1 ms more; with `inner`, another one of them is around the sleeps."""
+    for _ in range(times):
+        number, at = len(shop.rows) + 3 + (inner > 0), shop.now.get(1, 0)
+        for _ in range(2):
+            shop.call("time.sleep", "sleep", line=sleep_line, inside=number - (inner > 0), each_ns=50 * MS)
+        if inner:
+            shop.now[1] = at
+            fail(shop, name, kind, "", error, inside=number, each_ns=100 * MS, inner_wall_ns=100 * MS)
+        shop.now[1] = at
+        more = {"error": shop.string(error)} if error else {}
+        shop.call(name, kind, each_ns=101 * MS, inner_wall_ns=100 * MS, **more)
+
+
+@pytest.mark.parametrize("inner", [0, 1])
+@pytest.mark.parametrize("transaction", [False, True])
+def test_sleeps_of_a_package_in_its_calls_that_failed_are_theirs(shop, inner, transaction):
+    def calls(_):
+        retry(shop, "redis.Redis.execute_command", "db", "ConnectionError", inner=inner)
+
+    shop.request("GET /", calls) if transaction else calls(0)
+    survey = shop.survey()
+
+    assert told(survey) == [("failed calls", 6, 606 * MS)]
+    assert "sleep" not in [row.kind for each in found_in(survey) for row in each.rows]
+    assert sum(row.wall_ns for row in survey.calls) == 606 * MS
+    assert sentences(survey) == [
+        "6 of 6 calls of redis.Redis.execute_command from orders.py:88 line_88 failed with ConnectionError,"
+        " 101 ms each, 600 ms in sleeps of the package (606 ms of 1.00 s)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"), [("", 88), ("ConnectionError", 90), ("KeyboardInterrupt", 88)], ids=["ends well", "own", "told"]
+)
+def test_other_sleeps_in_calls_are_not_theirs(shop, error, line):
+    retry(shop, "redis.Redis.execute_command", "db", error, sleep_line=line)
+
+    assert told(shop.survey()) == [("slow calls", 12, 600 * MS)]
+
+
+def test_sleeps_in_calls_that_failed_are_estimated_with_them(shop):
+    retry(shop, "redis.Redis.execute_command", "db", "ConnectionError", times=2)
+    (calls,) = shop.survey().calls
+    calls.stand_for_all(Population(kept=1, seen=2, kept_wall_ns=SECOND, passed_wall_ns=SECOND))
+
+    assert (calls.slept_ns, calls.wall_ns) == (400 * MS, 404 * MS)
+
+
+@pytest.mark.long
+def test_what_a_package_slept_between_its_attempts_is_in_the_failed_request(traced):
+    pytest.importorskip("urllib3")
+    done = traced(
+        COUNTED
+        + """
+import urllib3
+closed = socket.create_server(("127.0.0.1", 0))
+url = f"http://127.0.0.1:{closed.getsockname()[1]}/today"
+closed.close()
+pool = urllib3.PoolManager(retries=urllib3.Retry(3, backoff_factor=0.2))
+def load():
+    attempt(pool.request, "GET", url)
+load()
+print(json.dumps([took, failed]))
+"""
+    )
+    took, failed = json.loads(done.stdout)
+    ((found, sentence),) = failures_in(done)
+
+    assert failed == ["MaxRetryError"]
+    assert 1.2 * SECOND <= found.rows[0].slept_ns <= found.wall_ns <= took * SECOND
+    assert "failed with MaxRetryError, 1." in sentence
+    assert [each for each in found_in(Survey(Analysis(done.experiment))) if each.rule == "slow calls"] == []
+
+
 def test_failures_inside_a_call_that_succeeded_are_none(shop):
     number = len(shop.rows) + 2
     fail(shop, "socket.socket.connect", "net", "10.0.0.1:80", "TimeoutError", inside=number, each_ns=300 * MS)

@@ -1,39 +1,17 @@
-"""The rule about calls that failed: time for which the program got nothing but an exception."""
+"""The rule about calls that failed: time for which the program got nothing but an exception, also that for which a
+package slept inside, as between its attempts."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+from interpose.analysis.findings.errors import failures_of
 from interpose.analysis.findings.finding import LARGE, Calls, Finding, found
-from interpose.analysis.findings.sockets import is_receive
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import POOL, slow_lines, slow_work
-
-# Other kinds wait for threads, processes, users or work. Programs poll with them, and expect an exception each time.
-KINDS = frozenset(("db", "net", "file"))
-# With these, calls say that there is nothing more, nothing yet, or that they were told to end.
-EXPECTED = frozenset(
-    (
-        *("StopIteration", "StopAsyncIteration", "EndOfStream", "EOFError", "ConnectionClosedOK"),
-        *("ClosedResourceError", "BlockingIOError", "WouldBlock", "Again", "Empty", "Full"),
-        *("SSLWantReadError", "SSLWantWriteError"),
-        *("CancelledError", "Cancelled", "GeneratorExit", "GreenletExit", "KeyboardInterrupt", "SystemExit"),
-        *("InterruptedError", "EAGAIN", "EINPROGRESS", "EINTR"),
-    )
-)
-# With these, a file system answers a question.
-ANSWERS = frozenset(
-    (
-        *("FileNotFoundError", "FileExistsError", "NotADirectoryError", "IsADirectoryError"),
-        *("ENOENT", "EEXIST", "ENOTDIR", "EISDIR"),
-    )
-)
-# A socket's own timeout, by which programs poll. One that the system reports has a number.
-TIMEOUT = "TimeoutError"
 
 
 def failed_calls(survey: Survey) -> Iterator[Finding]:
@@ -56,33 +34,6 @@ def mostly_failed(rows: Iterable[Calls]) -> bool:
     listed = list(rows)
     failed_ns = sum(wall_ns for row in listed for _, wall_ns in failures_of(row).values())
     return 2 * failed_ns > total_of(listed)[1]
-
-
-def errors_of(rows: Iterable[Calls]) -> list[str]:
-    """The names of the errors with which calls failed, those that took most first."""
-    took_ns: Counter[str] = Counter()
-    for row in rows:
-        took_ns.update({error: wall_ns for error, (_, wall_ns) in failures_of(row).items()})
-    return [error for error, _ in took_ns.most_common()]
-
-
-def failures_of(row: Calls) -> dict[str, tuple[int, int]]:
-    """How many of the calls ended with each error that is no expected end, and their time."""
-    if row.kind not in KINDS:
-        return {}
-    failures = {error: made for error, made in row.failures.items() if made[0] > 0}
-    return {error: made for error, made in failures.items() if not _is_expected(row, error)}
-
-
-def _is_expected(row: Calls, error: str) -> bool:
-    if name_of(error) in EXPECTED or (error == TIMEOUT and is_receive(row)):
-        return True
-    return row.kind == "file" and name_of(error) in ANSWERS
-
-
-def name_of(error: str) -> str:
-    """The name of an error, without its number."""
-    return error.partition(" ")[0]
 
 
 def _failed(row: Calls, is_most: bool) -> Calls:

@@ -24,13 +24,14 @@ class Calls:
     """Calls of one intrinsic, from one line, with one detail, within transactions of one name.
 
     `transaction` is empty outside of named transactions. `work` is where the work of a pool began, if no line of the
-    program is on the stack. The times are self times, with those of calls of the same kind
-    inside (a driver's calls of the network), so times of different `Calls` never overlap. `threads` are pairs of
-    process and thread. Native calls inside count as well: `native_cpu_ns` is their part of the CPU time,
-    `native_wait_ns` their wait, by kind. If they are within sampled transactions, `sampled_in` is the experiment, and
-    they are estimated for all transactions of it where `is_estimated`. `longest_ns` is what one of them took at least,
-    of `wall_ns`. `failures` are how many ended with each error, if its name is known, and their part of `wall_ns`. A
-    call of a database that took far longer than others like it is apart from them, and is one `among` so many.
+    program is on the stack. The times are self times, with those of calls of the same kind inside (a driver's calls of
+    the network), so times of different `Calls` never overlap. `threads` are pairs of process and thread. Native calls
+    inside count as well: `native_cpu_ns` is their part of the CPU time, `native_wait_ns` their wait, by kind. So do the
+    sleeps of a package inside its calls that failed: `slept_ns`. If they are within sampled transactions, `sampled_in`
+    is the experiment, and they are estimated for all transactions of it where `is_estimated`. `longest_ns` is what one
+    of them took at least, of `wall_ns`. `failures` are how many ended with each error, if its name is known, and their
+    part of `wall_ns`. A call of a database that took far longer than others like it is apart from them, and is one
+    `among` so many.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Calls:
     bytes: int = 0
     rows: int = 0  # fetched: one event may have many fetches
     threads: set[tuple[int, int]] = field(default_factory=set)
+    slept_ns: int = 0
     native_cpu_ns: int = 0
     native_wait_ns: dict[str, int] = field(default_factory=dict)
     seen_ns: dict[int, tuple[int, int]] = field(default_factory=dict)  # by process, from the first until the last
@@ -92,6 +94,7 @@ class Calls:
         """Make the figures those of all transactions of `population`, as those within the kept ones let expect."""
         sums = Sums(self.calls, bytes=self.bytes, rows=self.rows, self_wall_ns=self.wall_ns, self_cpu_ns=self.cpu_ns)
         native = scaled(replace(sums, self_cpu_ns=self.native_cpu_ns), population)
+        self.slept_ns = scaled(Sums(self_wall_ns=self.slept_ns), population).self_wall_ns
         made = scaled(sums, population)
         self.calls, self.bytes, self.wall_ns, self.cpu_ns = made.calls, made.bytes, made.self_wall_ns, made.self_cpu_ns
         self.rows = made.rows
@@ -108,7 +111,7 @@ class Calls:
 
         It probably waited, so it is without CPU time as far as the others may have used that.
         """
-        if self.kind != "db" or self.calls < 2 or self.unended or self.is_estimated:
+        if self.kind != "db" or self.calls < 2 or self.unended or self.is_estimated or self.slept_ns:
             return None
         longest_ns, calls = min(self.longest_ns, self.wall_ns), self.calls - 1
         rest_ns = self.wall_ns - longest_ns

@@ -44,6 +44,7 @@ def _add(into: Calls, row: Calls) -> None:
     into.among += row.among
     into.is_estimated |= row.is_estimated
     into.threads |= row.threads
+    into.slept_ns += row.slept_ns
     into.native_cpu_ns += row.native_cpu_ns
     for kind, wait_ns in row.native_wait_ns.items():
         into.add_native_wait(kind, wait_ns)

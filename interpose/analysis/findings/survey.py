@@ -13,6 +13,7 @@ from interpose.analysis.calls.in_progress import InProgress
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.findings.blocking_code import with_lines
+from interpose.analysis.findings.errors import is_failure
 from interpose.analysis.findings.finding import LARGE, Calls
 from interpose.analysis.findings.lock_waits import is_for_lock, is_for_semaphore
 from interpose.analysis.findings.pool_work import work_of_pool
@@ -465,9 +466,11 @@ class _Reading:
         among."""
         (_, _, stack, detail, _), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
-            is_native = _is_native(intrinsic)
-            if is_native or around.kind == intrinsic.kind or self._is_of_connecting(around, intrinsic, stack):
+            is_native, is_back_off = _is_native(intrinsic), self._is_back_off(around, error, intrinsic, stack)
+            is_inside = is_native or is_back_off or around.kind == intrinsic.kind
+            if is_inside or self._is_of_connecting(around, intrinsic, stack):
                 around.add_inner(intrinsic.kind, sums, is_native)
+                around.slept_ns += sums.self_wall_ns if is_back_off else 0
                 self._add_failures(around, error, 0, sums.self_wall_ns)
                 return around
         if intrinsic.terminal and intrinsic.kind == "screen":
@@ -498,6 +501,11 @@ class _Reading:
     def _is_of_connecting(self, around: Calls, intrinsic: Intrinsic, stack: int) -> bool:
         """Whether calls inside `around` are what its library does to connect."""
         return is_connect(around) and intrinsic.kind not in _APART and self._process.own_line(stack) == around.site
+
+    def _is_back_off(self, around: Calls, error: int, intrinsic: Intrinsic, stack: int) -> bool:
+        """Whether calls `around`, which ended with `error`, slept in their package, as between its attempts."""
+        is_there = intrinsic.kind == "sleep" and error > 0 and self._process.own_line(stack) == around.site
+        return is_there and is_failure(around, self._process.string(error))
 
     def _add(self, found: Calls, record: Record, wall_ns: int, cpu_ns: int) -> None:
         sums = record.sums

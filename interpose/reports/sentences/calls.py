@@ -44,7 +44,14 @@ def _of_pool(finding: Finding) -> str:
 def failed(words: Wording, finding: Finding) -> str:
     number = f"{finding.calls:,} of " if finding.units > 1 else ""
     what = f"{number}{calls_made(words, finding, finding.units)} failed{with_errors(finding.rows)}"
-    return f"{what}{each_took(finding)} ({words.took(finding)}){_statement(finding)}.{_of_pool(finding)}"
+    took = f"{each_took(finding)}{_slept(finding)} ({words.took(finding)})"
+    return f"{what}{took}{_statement(finding)}.{_of_pool(finding)}"
+
+
+def _slept(finding: Finding) -> str:
+    """How long a package slept in these calls, if that is most of their time."""
+    slept_ns = sum(row.slept_ns for row in finding.rows)
+    return f", {duration(slept_ns)} in sleeps of the package" if 2 * slept_ns > finding.wall_ns else ""
 
 
 def _statement(finding: Finding) -> str:

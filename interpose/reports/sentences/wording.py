@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from interpose.analysis.findings.failures import errors_of, failures_of, mostly_failed, name_of
+from interpose.analysis.findings.errors import errors_of, failures_of, name_of
+from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.statements import has_sql
 from interpose.experiments.model.stacks import Site
