@@ -191,6 +191,68 @@ def test_sleeps_in_calls_that_failed_are_estimated_with_them(shop):
     assert (calls.slept_ns, calls.wall_ns) == (400 * MS, 404 * MS)
 
 
+def sleep_after(shop, line, kind="net", error="URLError", ended_well=0):
+    for number in range(6):
+        shop.call("time.sleep", "sleep", line=88, each_ns=50 * MS)
+        attempt = {} if number < ended_well else {"error": shop.string(error)}
+        shop.call("urllib.request.urlopen", kind, "GET /", line=line, **attempt)
+
+
+def told_with_advice(survey):
+    found = [each for each in found_in(survey) if each.rule in ("slow calls", "sleep within a transaction")]
+    return [Sentences(found, "/home/u/shop", SECOND).with_advice(each) for each in found]
+
+
+def test_a_function_that_sleeps_and_whose_calls_failed_says_so(shop):
+    sleep_after(shop, 88)
+
+    assert told_with_advice(shop.survey()) == [
+        "6 calls of time.sleep from orders.py:88 line_88, 50.0 ms each (300 ms of 1.00 s)."
+        " In the same function, 6 of 6 calls of urllib.request.urlopen failed with URLError."
+        " See why they fail: interpose events."
+    ]
+
+
+def test_a_transaction_that_sleeps_and_whose_calls_failed_says_so(shop):
+    shop.request("GET /", lambda _: sleep_after(shop, 88))
+
+    (sentence,) = told_with_advice(shop.survey())
+
+    assert sentence.endswith(
+        " In the same function, 6 of 6 calls of urllib.request.urlopen failed with URLError."
+        " See why they fail: interpose events."
+    )
+
+
+def test_attempts_that_failed_inside_calls_that_ended_well_are_named(shop):
+    for _ in range(4):
+        number, at = len(shop.rows) + 4, shop.now.get(1, 0)
+        fail(shop, "socket.socket.connect", "net", "10.0.0.1:80", "ConnectionRefusedError", inside=number)
+        shop.call("time.sleep", "sleep", inside=number, each_ns=50 * MS)
+        shop.call("socket.socket.connect", "net", "10.0.0.1:80", inside=number)
+        shop.now[1] = at
+        shop.call("requests.Session.send", "net", URL, each_ns=60 * MS, inner_wall_ns=52 * MS)
+
+    assert told_with_advice(shop.survey()) == [
+        "4 calls of time.sleep from orders.py:88 line_88, 50.0 ms each (200 ms of 1.00 s)."
+        " In the same function, 4 of 8 calls of socket.socket.connect failed with ConnectionRefusedError."
+        " See why they fail: interpose events."
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"line": 90}, {"line": 88, "ended_well": 4}, {"line": 88, "kind": "file", "error": "FileNotFoundError errno 2"}],
+    ids=["another function", "most end well", "expected"],
+)
+def test_sleeps_without_failures_are_to_be_shorter(shop, other):
+    sleep_after(shop, **other)
+
+    (sentence,) = told_with_advice(shop.survey())
+
+    assert sentence.endswith("(300 ms of 1.00 s). Wait for the event itself, or for a shorter time.")
+
+
 @pytest.mark.long
 def test_what_a_package_slept_between_its_attempts_is_in_the_failed_request(traced):
     pytest.importorskip("urllib3")

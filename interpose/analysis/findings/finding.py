@@ -208,8 +208,8 @@ class Finding:
     count, if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at
     other lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line
     that started the child processes, if it is one, and another than that of the evidence; `recording_ns` is what
-    recording took in them, estimated. A finding below its `floor`
-    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
+    recording took in them, estimated. `failing` are calls in the function that sleeps, which mostly failed. A finding
+    below its `floor` is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str
@@ -233,6 +233,7 @@ class Finding:
     named_ns: int = 0
     starter: Site | None = None
     recording_ns: int = 0
+    failing: tuple[Calls, ...] = ()
     floor: Floor = NO_FLOOR
     precedence: int = 0
 
@@ -319,6 +320,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
     units, made, recording_ns = (sum(getattr(each, name) for each in alike) for name in names)
     whole = replace(
         one,
+        failing=tuple(dict.fromkeys(row for each in alike for row in each.failing)),
         rows=together.rows,
         bound_ns=together.bound_ns,
         time_ns=together.time_ns,

@@ -330,7 +330,12 @@ class Survey:
     def connects(self) -> list[Calls]:
         """The calls that connect to databases and over the network. Those that others make inside, as a request does,
         are rows of their own, with all that is inside them; the time of the others contains theirs."""
-        return [each for each in (*self.calls, *self._inner_connects.values()) if is_connect(each)]
+        return [each for each in (*self.calls, *self.inner_connects) if is_connect(each)]
+
+    @property
+    def inner_connects(self) -> Iterable[Calls]:
+        """Those that others make inside."""
+        return self._inner_connects.values()
 
     @cached_property
     def _kinds(self) -> frozenset[str]:

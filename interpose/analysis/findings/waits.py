@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.findings.failing import failed_beside
 from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thread
@@ -57,7 +58,8 @@ def sleeps(survey: Survey) -> Iterator[Finding]:
     behind = {each.transaction for each in survey.of_kind("logic") if each.intrinsic == BACKGROUND} if sleeping else ()
     for (_, transaction), rows in grouped(sleeping, lambda each: (each.site, each.transaction)):
         units, about = survey.transactions_of(rows), BACKGROUND if transaction in behind else ""
-        yield found("sleep within a transaction", rows, units=units, unit="transaction", about=about)
+        failing = failed_beside(survey, rows)
+        yield found("sleep within a transaction", rows, units=units, unit="transaction", about=about, failing=failing)
 
 
 def convoys(survey: Survey) -> Iterator[Finding]:
@@ -109,7 +111,8 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     database that took far longer than others like them are apart. Work of a pool without an own line is named by the
     line at which it began."""
     for rows in slow_lines(survey):
-        yield found("slow calls", rows, floor=LARGE, unit=POLL if polling_package(rows) else "")
+        unit, failing = POLL if polling_package(rows) else "", failed_beside(survey, rows)
+        yield found("slow calls", rows, floor=LARGE, unit=unit, failing=failing)
     for rows in slow_work(survey):
         yield found("slow calls", rows, site=rows[0].work, intrinsic=rows[0].intrinsic, unit=POOL, floor=LARGE)
 

@@ -113,6 +113,8 @@ def _case(finding: Finding) -> str:
     first = finding.first
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
         return "interpreter lock"
+    if finding.failing:
+        return "failed"
     if finding.rule == "computing":
         return _case_of_computing(finding)
     if finding.rule == "child processes" and not finding.about and _is_native(finding):

@@ -8,7 +8,7 @@ from interpose.analysis.findings.finding import Finding
 from interpose.reports.formats.table import clean
 from interpose.reports.sentences import calls, child_processes, computing, databases, event_loops, files, locks
 from interpose.reports.sentences.advice import advice_for
-from interpose.reports.sentences.wording import Wording
+from interpose.reports.sentences.wording import Wording, of_failing
 
 _SENTENCES: dict[str, Callable[[Wording, Finding], str]] = {
     "N+1 statements": databases.repeated,
@@ -47,7 +47,7 @@ class Sentences(Wording):
 
     def of(self, finding: Finding) -> str:
         """The finding in a sentence."""
-        return clean(_SENTENCES[finding.rule](self, finding))
+        return clean(_SENTENCES[finding.rule](self, finding) + of_failing(finding))
 
     def with_advice(self, finding: Finding) -> str:
         """The finding, and what to do about it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from interpose.analysis.findings.errors import errors_of, failures_of, name_of
+from interpose.analysis.findings.errors import errors_of, name_of
+from interpose.analysis.findings.failing import number_failed
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.statements import has_sql
@@ -139,8 +140,16 @@ def if_failed(finding: Finding) -> str:
     """How many of the calls failed, if these took most of the time: `, 2 failed with ReadTimeout`."""
     if not mostly_failed(finding.rows):
         return ""
-    number = sum(calls for row in finding.rows for calls, _ in failures_of(row).values())
-    return f", {number:,} failed{with_errors(finding.rows)}"
+    return f", {number_failed(finding.rows):,} failed{with_errors(finding.rows)}"
+
+
+def of_failing(finding: Finding) -> str:
+    """Which calls in the function that sleeps failed, if most did."""
+    if not finding.failing:
+        return ""
+    calls = count(sum(row.calls for row in finding.failing), "call")
+    made = f"{number_failed(finding.failing):,} of {calls} of {finding.failing[0].intrinsic}"
+    return f" In the same function, {made} failed{with_errors(finding.failing)}."
 
 
 def with_errors(rows: Sequence[Calls]) -> str:

@@ -1,0 +1,34 @@
+"""Calls that mostly failed in the function that sleeps: it probably sleeps to try them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interpose.analysis.findings.errors import failures_of
+from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.survey import Survey, grouped, total_of
+
+
+def failed_beside(survey: Survey, rows: Sequence[Calls]) -> tuple[Calls, ...]:
+    """If these are sleeps at a line of the program, the calls of one intrinsic from the same function of which at least
+    half failed, and so many that this may be the reason for most of the sleeps; also calls that connect inside others,
+    which end well if another attempt does."""
+    site, sleeps = rows[0].site, total_of(rows)[0]
+    if rows[0].kind != "sleep" or not site or not site.own:
+        return ()
+    beside = [each for each in (*survey.calls, *survey.inner_connects) if _is_in(each, site.file, site.function)]
+    best: tuple[Calls, ...] = ()
+    for _, calls in grouped(beside, lambda each: each.intrinsic):
+        failed = number_failed(calls)
+        if 2 * failed >= max(total_of(calls)[0], sleeps) and failed > number_failed(best):
+            best = tuple(calls)
+    return best
+
+
+def number_failed(rows: Sequence[Calls]) -> int:
+    """How many of these calls failed."""
+    return sum(calls for row in rows for calls, _ in failures_of(row).values())
+
+
+def _is_in(each: Calls, file: str, function: str) -> bool:
+    return each.site is not None and (each.site.file, each.site.function) == (file, function)
