@@ -183,6 +183,19 @@ def test_other_sleeps_in_calls_are_not_theirs(shop, error, line):
     assert told(shop.survey()) == [("slow calls", 12, 600 * MS)]
 
 
+@pytest.mark.parametrize("line", [88, 90])
+@pytest.mark.parametrize("transaction", [False, True])
+def test_sleeps_of_a_library_inside_calls_that_end_well_are_as_between_attempts(shop, line, transaction):
+    def calls(_):
+        retry(shop, "redis.Redis.execute_command", "db", "", sleep_line=line)
+
+    shop.request("GET /", calls) if transaction else calls(0)
+
+    (sentence,) = [each for each in told_with_advice(shop.survey()) if "sleep" in each]
+
+    assert ("as between attempts: see what failed before, interpose events." in sentence) == (line == 88)
+
+
 def test_sleeps_in_calls_that_failed_are_estimated_with_them(shop):
     retry(shop, "redis.Redis.execute_command", "db", "ConnectionError", times=2)
     (calls,) = shop.survey().calls

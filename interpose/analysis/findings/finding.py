@@ -27,11 +27,11 @@ class Calls:
     program is on the stack. The times are self times, with those of calls of the same kind inside (a driver's calls of
     the network), so times of different `Calls` never overlap. `threads` are pairs of process and thread. Native calls
     inside count as well: `native_cpu_ns` is their part of the CPU time, `native_wait_ns` their wait, by kind. So do the
-    sleeps of a package inside its calls that failed: `slept_ns`. If they are within sampled transactions, `sampled_in`
-    is the experiment, and they are estimated for all transactions of it where `is_estimated`. `longest_ns` is what one
-    of them took at least, of `wall_ns`. `failures` are how many ended with each error, if its name is known, and their
-    part of `wall_ns`. A call of a database that took far longer than others like it is apart from them, and is one
-    `among` so many.
+    sleeps of a package inside its calls that failed: `slept_ns`; of sleeps, it is the part inside calls that ended
+    well. If they are within sampled transactions, `sampled_in` is the experiment, and they are estimated for all
+    transactions of it where `is_estimated`. `longest_ns` is what one of them took at least, of `wall_ns`. `failures`
+    are how many ended with each error, if its name is known, and their part of `wall_ns`. A call of a database that
+    took far longer than others like it is apart from them, and is one `among` so many.
     """
 
     kind: str

@@ -470,8 +470,10 @@ class _Reading:
         """Add the calls of `record`, which were made in calls `around` that ended with `error`; returns what they are
         among."""
         (_, _, stack, detail, _), sums, sampled_in = record.key, record.sums, self._sampled_in(record)
+        is_of_package = around is not None and self._is_sleep_of_package(around, intrinsic, stack)
         if around and around.kind in WITH_WHAT_IS_INSIDE and around.sampled_in == sampled_in:
-            is_native, is_back_off = _is_native(intrinsic), self._is_back_off(around, error, intrinsic, stack)
+            is_native = _is_native(intrinsic)
+            is_back_off = is_of_package and error > 0 and is_failure(around, self._process.string(error))
             is_inside = is_native or is_back_off or around.kind == intrinsic.kind
             if is_inside or self._is_of_connecting(around, intrinsic, stack):
                 around.add_inner(intrinsic.kind, sums, is_native)
@@ -484,6 +486,7 @@ class _Reading:
         work = self._work(stack) if site and not site.own else None
         found = self._survey.calls_like(intrinsic, site, text, transaction, sampled_in, work)
         self._add(found, record, sums.self_wall_ns, sums.self_cpu_ns)
+        found.slept_ns += sums.self_wall_ns if is_of_package else 0
         found.longest_ns = max(found.longest_ns, self._longest_ns(record, intrinsic))
         if intrinsic.kind in ("sync", "sleep") and not found.caller:
             frames = self._process.frames(stack)
@@ -507,10 +510,10 @@ class _Reading:
         """Whether calls inside `around` are what its library does to connect."""
         return is_connect(around) and intrinsic.kind not in _APART and self._process.own_line(stack) == around.site
 
-    def _is_back_off(self, around: Calls, error: int, intrinsic: Intrinsic, stack: int) -> bool:
-        """Whether calls `around`, which ended with `error`, slept in their package, as between its attempts."""
-        is_there = intrinsic.kind == "sleep" and error > 0 and self._process.own_line(stack) == around.site
-        return is_there and is_failure(around, self._process.string(error))
+    def _is_sleep_of_package(self, around: Calls, intrinsic: Intrinsic, stack: int) -> bool:
+        """Whether the package of calls `around` sleeps, as between its attempts."""
+        is_there = intrinsic.kind == "sleep" and around.kind in OF_CONNECTING
+        return is_there and self._process.own_line(stack) == around.site
 
     def _add(self, found: Calls, record: Record, wall_ns: int, cpu_ns: int) -> None:
         sums = record.sums

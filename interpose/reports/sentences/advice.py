@@ -91,11 +91,15 @@ _IN_CASE = {
     "program only": "See in which functions: record with --native-stack functions.",
     "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
     "poll": "An installed package sleeps there until something else is done: see what ran then, interpose events.",
+    "between attempts": (
+        "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
+    ),
     "own lock": "Release it first, or use threading.RLock.",
 }
 _OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
 _IN_PROGRESS = frozenset(("deadlock", "lock not released"))
 _OF_WAITS = frozenset(("slow statement", "slow calls", "slow awaits"))
+_OF_SLEEPS = frozenset(("slow calls", "sleep within a transaction"))
 _AT_ONCE = 2  # so many awaits in the mean are no longer one after the other
 _OF_PROGRAMS = frozenset(("slow calls", "lock convoy"))
 _SEE_CALLS = "See their arguments: interpose report --by detail."
@@ -133,6 +137,8 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if writes(first) else "far longer"
+    if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:
+        return "between attempts"
     if finding.rule == "slow calls" and finding.unit == POLL:
         return "poll"
     if finding.rule in _OF_WAITS and finding.rows and (case := _case_of_waits(finding)):
