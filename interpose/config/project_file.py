@@ -20,8 +20,14 @@ def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]
     ours, section = False, ""
     seen = set()
     inside = 0  # a list of libraries, which is read as TOML where there is time for that
+    quote = ""  # of a text of several lines that has begun
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
         line = line.strip()
+        before = quote
+        if quote or '"""' in line or "'''" in line:
+            quote = _quote_after(quote, line)
+        if before:
+            continue
         if inside > 0 or (ours and _is_of_libraries(line)):
             inside += line.count("[") - line.count("]")
         elif line.startswith("["):
@@ -34,6 +40,29 @@ def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]
                 raise SettingError(f"{path}:{number}: {key} is set twice")
             seen.add(key)
             yield key, (text, f"{path}:{number}")
+
+
+def _quote_after(quote: str, line: str) -> str:
+    """The quotes of a text of several lines, in triple quotes, that goes on after a line at whose start it was `quote`;
+    empty if none does."""
+    place = 0
+    while place < len(line):
+        if quote:
+            if quote[0] == '"' and line[place] == "\\":
+                place += 2
+            elif line.startswith(quote, place):
+                place += len(quote)
+                quote = ""
+            else:
+                place += 1
+        elif line[place] == "#":
+            break
+        elif line[place] in "\"'":
+            quote = line[place] * (3 if line.startswith(line[place] * 3, place) else 1)
+            place += len(quote)
+        else:
+            place += 1
+    return quote if len(quote) == 3 else ""
 
 
 def _is_of_libraries(line: str) -> bool:
@@ -61,8 +90,33 @@ def _refuse_other_forms(section: str, line: str, place: str) -> None:
     """Raise SettingError for a line outside our section that TOML takes for it: `tool.interpose.name = "x"`."""
     key, _, value = line.partition("=")
     name = f"{section}.{_plain(key)}".lstrip(".")
-    if f"{name}.".startswith(f"{SECTION}.") or (name == "tool" and "interpose" in value):
+    if f"{name}.".startswith(f"{SECTION}.") or (name == "tool" and _has_our_key(value)):
         raise SettingError(f"{place}: cannot read {line}; write [{SECTION}] on a line of its own, its keys below")
+
+
+def _has_our_key(table: str) -> bool:
+    """Whether a table on one line has our key, alone or as the first part of one: `{interpose.clock = "rseq"}`."""
+    depth, quote, key, is_escaped = 0, "", "", False
+    for letter in table:
+        if quote and (is_escaped or letter != quote):
+            is_escaped = not is_escaped and quote == '"' and letter == "\\"
+            key += letter
+        elif letter in "\"'":
+            quote = "" if quote else letter
+        elif letter == "#":
+            break
+        elif letter in "{[]}":
+            depth += 1 if letter in "{[" else -1
+            key = ""
+        elif depth == 1 and letter == ",":
+            key = ""
+        elif depth == 1 and letter in "=.":
+            if key.strip() == SECTION.rpartition(".")[2]:
+                return True
+            key = letter  # no name: what follows is a value, or a key within another
+        else:
+            key += letter
+    return False
 
 
 def _is_our_section(line: str, place: str) -> bool:

@@ -229,6 +229,7 @@ def test_a_head_of_our_section_that_cannot_be_read_is_named(tmp_path, head):
         ("", '"tool" . interpose . clock = "rseq"'),
         ("", 'tool.interpose = { clock = "rseq" }'),
         ("", 'tool = { interpose = { clock = "rseq" } }'),
+        ("", 'tool = { x = { args = "\\"}" }, "interpose" . clock = "rseq" }  # ours'),
         ("[tool]\n", 'interpose.clock = "rseq"'),
         ("[ tool ]\n", 'interpose = { clock = "rseq" }'),
         ("", '[tool."interpose"]'),
@@ -242,6 +243,23 @@ def test_other_forms_of_toml_for_our_section_are_named(tmp_path, before, line):
 
     assert "interpose" in tomllib.loads(path.read_text())["tool"]
     assert f"cannot read {line}; write [tool.interpose] on a line of its own" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'tool = {x = {args="-p interpose"}}\n',
+        'tool = {x = {interpose = 1}, y.interpose = 2, z = ["interpose=3"]}  # {interpose = 4}\n',
+        'name = """\ntool.interpose.clock = 1\n[tool.interpose]\nclock = \\"""\n"""\n',
+        "name = '''\ntool.interpose.clock = 1\n\\'''  # '''\nother = 1\n",
+        '[project]\ntext = """a # b\n[tool.interpose]\nx = 1"""\n[tool]\n',
+    ],
+)
+def test_words_like_ours_within_other_values_are_no_settings(tmp_path, text):
+    write_file(tmp_path, text)
+
+    assert "interpose" not in tomllib.loads(text).get("tool", {})
+    assert settings_file.read_file(str(tmp_path)) == ({}, [])
 
 
 def test_keys_of_other_tools_are_no_settings(tmp_path):
