@@ -38,7 +38,7 @@ def _wait(words: Wording, finding: Finding) -> str:
         return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
     if finding.unit == POLL:
         package = package_of(finding.rows[0].caller.file) if finding.rows[0].caller else ""
-        return f"The program waited for child processes{of} at {where}: {package} sleeps again and again ({took})."
+        return f"At {where}, {package} slept again and again while child processes{of} ran ({took})."
     starter = f" {words.line(finding.starter)} started them." if finding.starter else ""
     started = _started(finding)
     if started > 1:
