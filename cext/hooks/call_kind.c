@@ -136,9 +136,9 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
     case CHOICE_feeder:
         return slot->kinds[is_feeder() ? KIND_idle : KIND_sync];
     case CHOICE_stock:
-        return slot->kinds[is_stock() ? KIND_sync : KIND_idle];
+        return slot->kinds[is_stock(call->span.stack) ? KIND_sync : KIND_idle];
     case CHOICE_queue:
-        return subject_of(call) == Py_False || is_stock();
+        return subject_of(call) == Py_False || is_stock(call->span.stack);
     default:
         return 0;
     }

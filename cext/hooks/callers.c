@@ -2,9 +2,12 @@
 
 #include <string.h>
 
+#include "core/installed_names.h"
+#include "core/recorder.h"
 #include "cpython/attributes.h"
 #include "cpython/frame.h"
 #include "hooks/call_effects.h"
+#include "hooks/database_server.h"
 #include "hooks/descriptors.h"
 
 static bool is_in(frame *frame, const char *file)
@@ -31,37 +34,71 @@ bool is_feeder(void)
     return is_of(frame_innermost(PyThreadState_Get()), "_feed", "multiprocessing/queues.py");
 }
 
-static bool is_text_with(PyObject *text, const char *part)
+/* Whether a word of a list is in a text, in small or capital letters. */
+static bool has_word_of(const char *text, const char *words)
 {
-    Py_ssize_t bytes;
-    const char *found = bytes_of_text(text, &bytes);
-    const char *name = found ? strrchr(found, '/') : NULL;
-    return found && strcasestr(name ? name : found, part);
-}
-
-/* The same rule as in interpose/analysis/time/waits_for_turns.py. */
-static bool takes_from_pool(const PyCodeObject *code)
-{
-    static const char *const takes[] = {"acquire", "get", "connect", "checkout", "take", "borrow"};
-    if (!is_text_with(code->co_filename, "pool") && !is_text_with(code->co_qualname, "pool"))
-        return false;
-    for (size_t place = 0; place < sizeof takes / sizeof *takes; place++)
-        if (is_text_with(code->co_name, takes[place]))
+    for (; *words; words += strlen(words) + 1)
+        if (strcasestr(text, words))
             return true;
     return false;
 }
 
-bool is_stock(void)
+static bool is_in_package(const PyCodeObject *code)
 {
-    frame *caller = frame_innermost(PyThreadState_Get());
+    Py_ssize_t bytes;
+    const char *path = bytes_of_text(code->co_filename, &bytes);
+    return path && is_installed_name(path, (size_t)bytes);
+}
+
+/* The same rule as in interpose/analysis/time/waits_for_turns.py: workers of a pool wait in its file, too. */
+static bool takes_from_pool(const PyCodeObject *code)
+{
+    static const char taken[] = "acquire\0borrow\0channel\0checkout\0client\0conn\0resource\0session\0";
+    static const char work[] = "event\0item\0job\0message\0request\0task\0thread\0work\0";
+    static const char plain[] = "do_get\0get\0take\0";
+    Py_ssize_t bytes;
+    const char *path = bytes_of_text(code->co_filename, &bytes);
+    const char *qualified = bytes_of_text(code->co_qualname, &bytes);
+    const char *name = bytes_of_text(code->co_name, &bytes);
+    if (!path || !qualified || !name)
+        return false;
+    const char *slash = strrchr(path, '/');
+    const char *file = slash ? slash + 1 : path;
+    if ((!strcasestr(file, "pool") && !strcasestr(qualified, "pool")) || has_word_of(name, work))
+        return false;
+    if (has_word_of(name, taken))
+        return true;
+    name += strspn(name, "_");
+    return is_one_of(name, strlen(name), plain) && !has_word_of(qualified, work) && !has_word_of(file, work);
+}
+
+static bool is_stock_of(frame *caller)
+{
     for (; caller; caller = frame_outer(caller))
-        if (is_in(caller, "-packages/")) {
+        if (is_in_package(frame_code(caller))) {
             /* There SQLAlchemy awaits what its pools need in greenlets, of which no frames are on the stack. */
             if (takes_from_pool(frame_code(caller)) || is_of(caller, "greenlet_spawn", "/sqlalchemy/"))
                 return true;
         } else if (!is_in(caller, "/asyncio/"))
             return false;
     return false;
+}
+
+enum { ANSWERS_KEPT = 256 };
+
+/* By the number of the stack; each holds that number, the recording's serial, and the answer. */
+static uint64_t answers[ANSWERS_KEPT];
+
+bool is_stock(uint32_t stack)
+{
+    uint64_t *kept = &answers[stack % ANSWERS_KEPT], known = __atomic_load_n(kept, __ATOMIC_RELAXED);
+    uint64_t asked = (uint64_t)stack << 32 | (uint32_t)(recorder.serial << 1);
+    if (LIKELY(stack && (known | 1) == (asked | 1)))
+        return known & 1;
+    bool answer = is_stock_of(frame_innermost(PyThreadState_Get()));
+    if (stack)
+        __atomic_store_n(kept, asked | answer, __ATOMIC_RELAXED);
+    return answer;
 }
 
 /* Acknowledgements have no answer (EFFECT_one_way); whatever else was sent last may have one. */

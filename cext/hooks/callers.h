@@ -11,8 +11,9 @@
 /* Does the thread wait that sends what was put into a queue of multiprocessing? */
 bool is_feeder(void);
 
-/* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. */
-bool is_stock(void);
+/* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. `stack` is the
+   number of the caller's stack, by which the answer is known from then on; 0 if stacks are not kept. */
+bool is_stock(uint32_t stack);
 
 /* Does a client of RabbitMQ wait for deliveries, rather than for the answer to something that it sent? */
 bool awaits_deliveries(const struct call *call, const struct thread *thread);

@@ -70,6 +70,12 @@ static inline uint32_t describe_traffic(struct call *call, const struct thread *
     return kind_of_traffic(call->slot, call->known, thread);
 }
 
+/* Whether the stack says of which kind it is. */
+static inline bool is_by_stack(const struct slot *slot)
+{
+    return slot->choice == CHOICE_queue || slot->choice == CHOICE_stock;
+}
+
 /* What any other call is about. What the call is about to change is changed. */
 static inline uint32_t describe_other(struct call *call, const struct thread *thread)
 {
@@ -77,6 +83,8 @@ static inline uint32_t describe_other(struct call *call, const struct thread *th
     if (slot->choice | slot->effect)
         call->descriptor = descriptor_of_call(call);
     call->span.detail = slot->detail ? detail_of(call) : 0;
+    if (UNLIKELY(is_by_stack(slot)))
+        call->span.stack = stack_here(running_state());
     uint32_t added = slot->choice ? chosen_kind(call, thread) : 0;
     if (slot->effect)
         change_before(call);
@@ -86,7 +94,8 @@ static inline uint32_t describe_other(struct call *call, const struct thread *th
 /* The clocks start, at the last moment before the real call. */
 static inline bool begin_timed(struct call *call, struct thread *thread, PyThreadState *state, uint32_t intrinsic)
 {
-    return span_begin(&call->span, thread, chosen_number(intrinsic, thread), stack_here(state), call->span.detail);
+    uint32_t stack = UNLIKELY(is_by_stack(call->slot)) ? call->span.stack : stack_here(state);
+    return span_begin(&call->span, thread, chosen_number(intrinsic, thread), stack, call->span.detail);
 }
 
 /* The call's changes to descriptors and children are known from here on; what it showed is kept. */

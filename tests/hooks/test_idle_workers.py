@@ -9,6 +9,9 @@ import pytest
 from idling import LETS_WAIT, MEASURED, kinds, kinds_inside, main_thread, other_threads, waits, wall_ns
 from packaged import make_package
 
+from interpose.analysis.recording.installed import packages_above
+from interpose.analysis.time.waits_for_turns import takes_from_pool
+
 
 @pytest.mark.interpreter_lock
 def test_an_event_loop_that_has_nothing_but_timers_and_pipes_is_idle(traced):
@@ -103,6 +106,80 @@ def test_only_who_takes_from_a_packages_pool_waits_for_no_work(traced, tmp_path)
 
     assert done.stderr == ""
     assert waited == [[("queue.Queue.get", kind)] for kind in ("idle", "sync", "idle")]
+
+
+NAMES = [
+    *("_get_conn", "get_connection", "_do_get", "acquire", "connect", "get", "take", "_take", "session", "check_out"),
+    *("get_task", "get_job", "take_work", "take_items", "next_message", "await_event", "get_request", "run", "getter"),
+    *("client_thread", "GET_CLIENT", "get_nothing", "pool", "borrow", "connection_task"),
+]
+HOLDERS = ["ConnectionPool", "WorkerPool", "Other"]
+FILES = ["site-packages/lib/pool.py", "dist-packages/lib/tasks_pool.py", "site-packages/pool/impl.py"]
+
+
+def test_what_takes_from_a_pool_is_the_same_in_a_recording_and_in_its_analysis(traced):
+    done = traced(
+        f"""
+        import queue
+        for file in {FILES} + ["my-packages/lib/pool.py"]:
+            for holder in {HOLDERS}:
+                for name in {NAMES}:
+                    code = f"class {{holder}}:\\n    def {{name}}(self, free):\\n        return free.get()\\n"
+                    made = {{}}
+                    exec(compile(code, f"/x/{{file}}", "exec"), made)
+                    for free in queue.Queue(), queue.SimpleQueue():
+                        for turn in range(2):
+                            free.put(1)
+                            getattr(made[holder](), name)(free)
+        """,
+        INTERPOSE_SYNC="all",
+    ).ended_well()
+    founder = done.experiment.founder
+    told = {"sync": set(), "idle": set()}
+    for event in done.events():
+        if (intrinsic := founder.intrinsic(event.intrinsic)).name in QUEUES:
+            site = next(iter(founder.frames(event.stack)))
+            told[intrinsic.kind].add((site.file, site.function, intrinsic.name))
+            expected = bool(packages_above(site.file)) and takes_from_pool(site)
+            assert (intrinsic.kind == "sync") == expected, (site.file, site.function)
+
+    assert told["sync"].isdisjoint(told["idle"])
+    assert len(told["sync"] | told["idle"]) == 2 * (len(FILES) + 1) * len(HOLDERS) * len(NAMES)
+    taken = {(file.rpartition("-packages/")[2], function) for file, function, _ in told["sync"]}
+    assert {("lib/pool.py", "ConnectionPool._get_conn"), ("pool/impl.py", "ConnectionPool._do_get")} <= taken
+    assert {("lib/pool.py", "WorkerPool.get_job"), ("lib/tasks_pool.py", "Other.get_task")}.isdisjoint(taken)
+    assert not [file for file, _, _ in told["sync"] if "my-packages" in file]
+
+
+def test_one_line_that_asks_a_queue_for_many_is_of_the_kind_of_each_stack(traced, tmp_path):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "pools.py").write_text("""
+def ask(free):
+    return free.get()
+class Pool:
+    def get_connection(self, free):
+        return ask(free)
+    def get_task(self, free):
+        return ask(free)
+""")
+    done = traced(
+        """
+        import queue
+        from pools import Pool
+        free, pool = queue.SimpleQueue(), Pool()
+        for turn in range(5):
+            for take in pool.get_connection, pool.get_task:
+                free.put(1)
+                take(free)
+        """,
+        INTERPOSE_SYNC="all",
+        PYTHONPATH=str(library),
+    ).ended_well()
+    founder = done.experiment.founder
+    kinds_of_calls = [founder.intrinsic(event.intrinsic).kind for event in done.events("queue.SimpleQueue.get")]
+
+    assert kinds_of_calls == ["sync", "idle"] * 5
 
 
 def test_who_asks_a_queue_without_waiting_is_not_idle(traced):

@@ -24,7 +24,9 @@ IN_A_POOL = frozenset((SEMAPHORE, STOCK, "asyncio.Event.wait", "asyncio.Conditio
 _ASYNCIO = "/asyncio/"
 _POOL = re.compile("pool", re.IGNORECASE)
 # The same rule as in cext/hooks/callers.c. A pool's worker also waits in its file, but for work.
-_TAKES = re.compile("acquire|get|connect|checkout|take|borrow", re.IGNORECASE)
+_TAKEN = re.compile("acquire|borrow|channel|checkout|client|conn|resource|session", re.IGNORECASE | re.ASCII)
+_WORK = re.compile("event|item|job|message|request|task|thread|work", re.IGNORECASE | re.ASCII)
+_PLAIN = frozenset(("do_get", "get", "take"))
 
 
 @dataclass
@@ -160,8 +162,10 @@ def _is_taken(name: str, frames: Sequence[Site]) -> bool:
 
 def takes_from_pool(frame: Site) -> bool:
     """Whether a function is one by which a pool gives what others may have."""
-    is_pool = _POOL.search(f"{frame.file.rpartition('/')[2]} {frame.function}")
-    return bool(is_pool and _TAKES.search(frame.function.rpartition(".")[2]))
+    place, name = f"{frame.file.rpartition('/')[2]} {frame.function}", frame.function.rpartition(".")[2]
+    if not _POOL.search(place) or _WORK.search(name):
+        return False
+    return bool(_TAKEN.search(name)) or (name.lstrip("_") in _PLAIN and not _WORK.search(place))
 
 
 def _is_for_greenlets(frame: Site) -> bool:
