@@ -133,8 +133,8 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
         return slot->kinds[kind_of_wait_for_child(call)];
     case CHOICE_pool:
         return slot->kinds[kind_of_result(call)];
-    case CHOICE_feeder:
-        return slot->kinds[is_feeder() ? KIND_idle : KIND_sync];
+    case CHOICE_worker:
+        return slot->kinds[is_worker() ? KIND_idle : KIND_sync];
     case CHOICE_stock:
         return slot->kinds[is_stock(call->span.stack) ? KIND_sync : KIND_idle];
     case CHOICE_queue:

@@ -29,9 +29,20 @@ static frame *caller_of(frame *called)
     return called ? frame_outer(called) : NULL;
 }
 
-bool is_feeder(void)
+/* Threads that wait by conditions and events until they are given work, or until its time has come. */
+#define WORKERS(X) \
+    X("_feed", "multiprocessing/queues.py", "sends what was put into a queue") \
+    X("handler_thread", "/waitress/task.py", "answers requests") \
+    X("_main_loop", "/apscheduler/schedulers/blocking.py", "starts jobs at their times") \
+    X("worker", "/opentelemetry/sdk/_shared_internal/", "exports in batches") \
+    X("_ticker", "/opentelemetry/sdk/metrics/_internal/export/", "exports at intervals")
+
+bool is_worker(void)
 {
-    return is_of(frame_innermost(PyThreadState_Get()), "_feed", "multiprocessing/queues.py");
+    frame *caller = frame_innermost(PyThreadState_Get());
+#define IS_WORKER(function, file, meaning) is_of(caller, function, file) ||
+    return WORKERS(IS_WORKER) false;
+#undef IS_WORKER
 }
 
 /* Whether a word of a list is in a text, in small or capital letters. */

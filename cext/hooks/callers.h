@@ -8,8 +8,8 @@
 #include "hooks/call.h"
 #include "hooks/open_calls.h"
 
-/* Does the thread wait that sends what was put into a queue of multiprocessing? */
-bool is_feeder(void);
+/* Does a thread of a package or of multiprocessing wait that only does what it is given? */
+bool is_worker(void);
 
 /* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. `stack` is the
    number of the caller's stack, by which the answer is known from then on; 0 if stacks are not kept. */

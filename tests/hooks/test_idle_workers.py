@@ -644,6 +644,68 @@ def test_the_thread_that_feeds_a_queue_between_processes_is_idle_without_items(t
     assert [kinds_inside(done, done.experiment.founder, event) for _, _, event in found] == [{"idle"}] * 2
 
 
+WORKERS = {
+    "waitress/task.py": ("handler_thread", "Condition"),
+    "apscheduler/schedulers/blocking.py": ("_main_loop", "Event"),
+    "opentelemetry/sdk/_shared_internal/__init__.py": ("worker", "Event"),
+    "opentelemetry/sdk/metrics/_internal/export/__init__.py": ("_ticker", "Event"),
+    "waitress/others.py": ("handler_thread", "Condition"),
+}
+
+
+@pytest.mark.parametrize("file", WORKERS)
+def test_threads_of_packages_that_only_do_what_they_are_given_are_idle_without_it(file, traced):
+    function, waits_by = WORKERS[file]
+    done = traced(LETS_WAIT + textwrap.dedent(f"""
+        import threading
+        code = "def {function}(awaited):\\n    WAIT"
+        wait = "with awaited: awaited.wait()" if "{waits_by}" == "Condition" else "awaited.wait()"
+        made = {{}}
+        exec(compile(code.replace("WAIT", wait), "/x/site-packages/{file}", "exec"), made)
+        awaited = threading.{waits_by}()
+        thread = threading.Thread(target=made["{function}"], args=(awaited,))
+        thread.start()
+        let_wait(0.2, os.getpid(), [thread.native_id])
+        if "{waits_by}" == "Event":
+            awaited.set()
+        else:
+            with awaited:
+                awaited.notify()
+        thread.join()
+    """)).ended_well()
+    (worker,) = other_threads(done.experiment.founder)
+    found = waits(done, thread=worker)
+    kind = "idle" if file != "waitress/others.py" else "sync"
+
+    assert kinds(found) == [(f"threading.{waits_by}.wait", kind)]
+    assert kinds_inside(done, done.experiment.founder, found[0][2]) == {kind}
+
+
+def test_workers_of_waitress_are_idle_between_requests(traced):
+    pytest.importorskip("waitress")
+    done = traced(LETS_WAIT + textwrap.dedent("""
+        import sys, threading, urllib.request
+        from waitress.server import create_server
+        def answers(environ, start):
+            start("200 OK", [("Content-Length", "2")])
+            return [b"ok"]
+        server = create_server(answers, host="127.0.0.1", port=0, threads=2)
+        threading.Thread(target=server.run, daemon=True).start()
+        for _ in range(3):
+            time.sleep(0.1)
+            urllib.request.urlopen(f"http://127.0.0.1:{server.effective_port}", timeout=60).read()
+        time.sleep(0.1)
+        server.task_dispatcher.shutdown()
+    """)).ended_well()
+    waited = {
+        done.experiment.founder.intrinsic(event.intrinsic).kind
+        for event in done.events("threading.Condition.wait")
+        if any(each.function.endswith("handler_thread") for each in done.experiment.founder.frames(event.stack))
+    }
+
+    assert waited == {"idle"}
+
+
 @pytest.mark.interpreter_lock
 def test_sleeping_and_waiting_for_a_lock_are_not_idle(traced):
     done = traced(LETS_WAIT + textwrap.dedent("""
