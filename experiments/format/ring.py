@@ -51,11 +51,11 @@ class RingFile(EventFile):
             yield from reversed(newest)
 
     def newest_first(self) -> Iterator[Block]:
-        """Each block in use, without impossible events, the newest first; no thread has a gap between two of them."""
+        """Each block in use with all of its events, the newest first; no thread has a gap between two of them."""
         with self._file.opened() as file:
             if file is not None:
                 places = self._places(file)
-                yield from map(self._possible, self._each(sorted(places.of, reverse=True), places, file))
+                yield from self._each(sorted(places.of, reverse=True), places, file)
 
     def heads(self) -> Iterator[tuple[Place, BlockHead]]:
         """Place and head of each block in use, in the order of the file, without reading the events."""

@@ -18,8 +18,10 @@ from interpose.analysis.recording.ending import ending
 from interpose.cli.running.signals import signal_named
 from interpose.config.values import parse_trigger
 from interpose.errors import UsageError
+from interpose.experiments.maintenance.saving import save
 from interpose.experiments.metadata.control import Control, control_of
 from interpose.experiments.model.experiment import Experiment
+from tests.build import SECOND, START_NS, Build, event, size_of
 
 pytestmark = pytest.mark.any_python
 
@@ -118,6 +120,41 @@ def test_a_copy_of_what_has_ended_has_the_same_events_and_the_same_end(traced, i
     assert list(events_of(copy.founder)) == list(events_of(done.experiment.founder))
     assert ending(copy.founder) == ending(done.experiment.founder)
     assert founder_account(copy).threads == founder_account(done.experiment).threads
+
+
+IMPOSSIBLE = {"wall_ns": 2**64 - 1}
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+@pytest.mark.parametrize("ring", ["off", "1MiB"])
+def test_a_copy_of_what_is_damaged_has_the_same_events_and_is_damaged(tmp_path, ring, is_running):
+    build = Build(tmp_path / "test.1.er", settings={"INTERPOSE_RING": ring})
+    build.intrinsic("os.stat", "file")
+    build.block([event(number, 1, call=number) | (IMPOSSIBLE if number in (2, 5) else {}) for number in range(1, 6)])
+    build.block([event(number, 1, call=number) for number in range(6, 9)])
+    build.thread(end_ns=START_NS + SECOND, made=8, recorded=8)
+    build.ended(SECOND, 0)
+    original = Experiment(str(build.write()))
+
+    copy = Experiment(save(original, lambda _: is_running, to=str(tmp_path / "copy.er")))
+
+    assert [each.call for each in events_of(copy.founder)] == [1, 3, 4, 6, 7, 8]
+    assert copy.founder.overwritten == 0
+    assert [damage.what for damage in copy.damages.found] == ["2 impossible events, left out"]
+
+
+def test_a_copy_of_what_is_cut_short_has_no_events_that_never_happened(tmp_path):
+    build = Build(tmp_path / "test.1.er")
+    build.intrinsic("os.stat", "file")
+    build.block([event(number, 1, call=number) for number in range(1, 6)])
+    build.thread(end_ns=START_NS + SECOND, made=5, recorded=5)
+    build.ended(SECOND, 0)
+    path = build.write()
+    os.truncate(path / "events", size_of("BLOCK") + 3 * size_of("EVENT") + 1)
+
+    copy = Experiment(save(Experiment(str(path)), lambda _: False, to=str(tmp_path / "copy.er")))
+
+    assert [each.call for each in events_of(copy.founder)] == [1, 2, 3]
 
 
 def test_links_in_an_experiment_are_not_followed(traced, tmp_path, interpose):
