@@ -37,11 +37,15 @@ class Place(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block in use: its place, its head, and the bytes of its whole events."""
+    """A block in use: its place, its head, and the bytes of its whole events, of which `begin` came before.
+
+    What the head says of their number includes impossible events, and those of which the bytes are missing.
+    """
 
     place: Place
     head: BlockHead
     events: memoryview
+    begin: int = 0
 
 
 class EventFile:
@@ -58,6 +62,7 @@ class EventFile:
         self._event = Unpacker(data.layout, Event)
         self._judge = fastest_judge()(data.layout)
         self._left_out = Counter[int]()  # impossible events, by the sequence of their block
+        self._judged: dict[int, int] = {}  # up to which event of these blocks
 
     def blocks(self) -> Iterator[Block]:
         """Each block in use, without impossible events, of which the number is noted as damage; those of a thread in
@@ -69,14 +74,19 @@ class EventFile:
         places = self._judge.impossible(block.events)
         if not places:
             return block
-        before = _left_out(self._left_out)
-        self._left_out[block.place.sequence] = max(self._left_out[block.place.sequence], len(places))
-        self._file.damaged(_left_out(self._left_out), instead_of=before)
+        self._note_left_out(block, places)
         size, kept, done = self.layout.record_bytes, bytearray(), 0
         for place in places:
             kept += block.events[done * size : place * size]
             done = place + 1
         return block._replace(events=memoryview(kept + block.events[done * size :]))
+
+    def _note_left_out(self, block: Block, places: list[int]) -> None:
+        """Note the impossible events at `places` as damage, each once: a block is read several times, or in parts."""
+        before, judged = _left_out(self._left_out), self._judged.get(block.place.sequence, 0)
+        self._left_out[block.place.sequence] += sum(block.begin + place >= judged for place in places)
+        self._judged[block.place.sequence] = max(judged, block.begin + places[-1] + 1)
+        self._file.damaged(_left_out(self._left_out), instead_of=before)
 
     def blocks_as_written(self) -> Iterator[Block]:
         """The blocks with all of their events, in that order.
@@ -315,7 +325,7 @@ class _Moved:
         if count <= seen:
             return None
         head = block.head._replace(used=count - seen)
-        return block._replace(head=head, events=block.events[seen * self._record_bytes :])
+        return block._replace(head=head, events=block.events[seen * self._record_bytes :], begin=seen)
 
     def blocks(self) -> Iterator[Block]:
         """The blocks that have arrived since, without those already seen."""
