@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
+from typing import NamedTuple
 
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.life import first_link
@@ -61,6 +62,13 @@ def _is_end_known(process: Process) -> bool:
     return ending(process).state != "running" and not is_awaited
 
 
+class _Part(NamedTuple):
+    """How far a block was read: the number of possible events, and of all; -1 if it has to be read again anyway."""
+
+    read: int = 0
+    used: int = -1
+
+
 class _Following:
     """One process."""
 
@@ -68,7 +76,7 @@ class _Following:
         self.is_over = False
         self.lost = 0
         self._done = Sequences()  # of blocks that are read to their ends
-        self._in_part: dict[int, int] = {}  # of others: how many events were read
+        self._in_part: dict[int, _Part] = {}  # of others
         self._taken = self._held = 0
         self._inside: dict[tuple[int, int], list[Event]] = {}  # by thread and the call around them
         self._working: dict[tuple[int, int], list[Event]] = {}  # by the call that it came from
@@ -173,22 +181,22 @@ class _Following:
             block = process.events.block(place)
             if block is None or block.head.sequence != place.sequence:
                 continue  # moved meanwhile: next time
-            before = self._in_part.pop(place.sequence, 0)
+            before = self._in_part.pop(place.sequence, _Part()).read
             size = process.events.layout.record_bytes
             events = process.events.events(block._replace(events=block.events[before * size :]))
             for number, event in enumerate(events, before):
                 if not has_ended and event.intrinsic not in process.numbered_intrinsics:
-                    self._in_part[place.sequence] = number
+                    self._in_part[place.sequence] = _Part(number)
                     return
                 yield event
             if place.compressed or block.place.compressed or block.head.state == FULL:
                 self._done.add(place.sequence)
             else:
-                self._in_part[place.sequence] = len(block.events) // size
+                self._in_part[place.sequence] = _Part(len(block.events) // size, block.head.used)
 
     def _places_with_more(self, events: EventFile) -> Iterator[Place]:
         for place, head in events.heads():
-            if head.sequence not in self._done and head.used != self._in_part.get(head.sequence):
+            if head.sequence not in self._done and head.used != self._in_part.get(head.sequence, _Part()).used:
                 yield place
 
     def _take_contexts(self, process: Process) -> None:

@@ -13,6 +13,7 @@ from tracing import environment, until, write_program
 
 from interpose.cli import following_spans
 from interpose.cli.main import main
+from interpose.experiments.format.blocks import EventFile
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 from interpose.exports import live_spans, sending
@@ -176,6 +177,25 @@ def test_no_more_calls_are_held_than_there_is_room_for_and_the_rest_is_told(tmp_
     assert len(spans_in(sent)) == 3 + 1 + 1 + 1  # held, the one around them, alone, and the process
     assert {each["traceId"] for each in spans_in(sent) if each["name"] == "os.stat"} != {spans_in(sent)[-1]["traceId"]}
     assert not list(live.requests(Experiment(path)))
+
+
+@pytest.mark.any_python
+def test_a_block_with_an_impossible_event_is_not_read_again_until_it_has_more(tmp_path, monkeypatch):
+    running = {"pid": os.getpid(), "host": os.uname().nodename, "time_ns": time.time_ns()}
+    build = Build(tmp_path / "t.1.er", **running)
+    build.intrinsic("os.stat", "file")
+    events = [event(number * MS, 2**63 if number == 1 else 1, call=1 + number) for number in range(5)]
+    build.thread(tid=1, main=1, recorded=5, made=5)
+    live, sent, read = LiveSpans(), [], []
+    block = EventFile.block
+    monkeypatch.setattr(EventFile, "block", lambda *given: read.append(1) or block(*given))
+
+    for count in (3, 3, 5, 5):
+        build.blocks.clear()
+        build.block(events[:count], state=1)
+        sent.append((len(names_of(live.requests(Experiment(str(build.write()))))), len(read)))
+
+    assert sent == [(2, 1), (0, 1), (2, 2), (0, 2)]
 
 
 @pytest.mark.any_python
