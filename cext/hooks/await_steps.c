@@ -7,6 +7,7 @@
 #include "core/trace_contexts.h"
 #include "core/transaction_sampling.h"
 #include "core/visible.h"
+#include "cpython/frame.h"
 #include "cpython/sites.h"
 #include "cpython/tasks.h"
 #include "hooks/active_spans.h"
@@ -66,6 +67,15 @@ static void answer_begins(struct await *await, const struct thread *thread)
     await_answer(await, KIND_net);
 }
 
+/* SQLAlchemy makes in a greenlet what a coroutine outside of it awaits: the program's own frames are around that one. */
+static uint32_t stack_of_await(const struct await *await, const struct thread *thread, PyThreadState *state)
+{
+    if (LIKELY(await->call || await->greenlet == thread->greenlet || !await->stack))
+        return await->stack;
+    frame *awaiting = frame_innermost(state);
+    return awaiting && frame_code(awaiting)->co_flags & CO_COROUTINE ? stack_here(state) : await->stack;
+}
+
 void step_begin(struct step *step, PyObject *awaited)
 {
     struct await *await = await_find(awaited);
@@ -78,6 +88,7 @@ void step_begin(struct step *step, PyObject *awaited)
         return;
     if (UNLIKELY(thread->marked))
         marks_settle(thread);
+    uint32_t stack = stack_of_await(await, thread, state);
     uint32_t task = await->call ? await->task : task_here(awaited); /* runs anything; the table may have grown */
     struct thread_record *record = thread->record;
     await = await_find(awaited);
@@ -85,6 +96,7 @@ void step_begin(struct step *step, PyObject *awaited)
         return;
     struct reading now = clock_read(&thread->clock);
     bool is_first = !await->call;
+    await->stack = stack;
     if (is_first)
         await_begins(await, thread, now, task);
     *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};

@@ -21,6 +21,7 @@ struct await {
     uint64_t bytes;    /* as far as the arguments show */
     uint64_t start_ns, start_cpu_ns, running_ns, cpu_ns, inner_wall_ns, inner_cpu_ns;
     uint32_t call, parent, intrinsic, stack, detail, task, thread;
+    uint32_t greenlet; /* that made it, or 0 */
     bool is_inside_passed_over; /* in a task of its own */
     bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;

@@ -77,6 +77,7 @@ bool becomes_await(struct call *call, PyObject *result, struct sort *sort)
         return false;
     if (sort == &coroutines && !coroutine_has_not_begun(result))
         return false;
+    like.greenlet = span->thread->greenlet;
     if (call->slot->moves == MOVES_argument)
         like.bytes = bytes_of(call, NULL);
     if (call->slot->request & REQUEST_traced)

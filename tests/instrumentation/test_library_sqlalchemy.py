@@ -8,6 +8,7 @@ from servers import need_server
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.transactions.response_times import transactions
 
 pytestmark = [pytest.mark.packages, pytest.mark.xdist_group("servers")]
 
@@ -118,6 +119,45 @@ def test_each_awaited_statement_is_an_event_of_the_drivers_alone(traced, name):
 
     assert len(ours) == int(done.stdout) == 24
     assert {each.parent for each in ours} == {0}
+
+
+COMMITTING = """
+    import asyncio, sys
+    from sqlalchemy import text
+    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
+    async def pay(engine):
+        async with AsyncSession(engine) as session:
+            await session.execute(text("select 1"))
+            await session.commit()
+
+    async def ship(engine):
+        async with engine.begin() as connection:
+            await connection.execute(text("select 2"))
+
+    async def main():
+        engine = create_async_engine(sys.argv[1])
+        for _ in range(3):
+            await pay(engine)
+            await ship(engine)
+        await engine.dispose()
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("name", AWAITED)
+def test_what_a_coroutine_commits_has_the_name_of_the_programs_own_function(traced, name):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("greenlet")
+    module, address, _ = AWAITED[name]
+    pytest.importorskip(module)
+    need_server("postgresql")
+    done = traced(COMMITTING, address).ended_well()
+
+    rows = transactions(Analysis(done.experiment)).rows
+
+    assert {row.name: row.sums.calls for row in rows if row.is_named} == {"pay": 3, "ship": 3}
 
 
 POOLED = """
