@@ -9,13 +9,14 @@ from libc.string cimport memcpy
 from interpose.experiments.format import possible as plain
 
 cdef enum:
-    START, WALL, CPU, THREAD, FIELDS
+    START, WALL, CPU, THREAD, BYTES, FIELDS
 
-assert plain.JUDGED == ("start_ns", "wall_ns", "cpu_ns", "thread")
+assert plain.JUDGED == ("start_ns", "wall_ns", "cpu_ns", "thread", "bytes")
 
 cdef uint64_t LONGEST_NS = plain.LONGEST_NS
 cdef uint64_t LATEST_NS = plain.LATEST_NS
 cdef uint64_t MOST_THREADS = plain.MOST_THREADS
+cdef uint64_t MOST_BYTES = plain.MOST_BYTES
 
 
 cdef struct Field:
@@ -76,4 +77,5 @@ cdef class CompiledJudge:
             and load(event, self.fields[CPU]) <= wall_ns
             and load(event, self.fields[START]) <= LATEST_NS
             and load(event, self.fields[THREAD]) <= MOST_THREADS
+            and load(event, self.fields[BYTES]) <= MOST_BYTES
         )

@@ -9,7 +9,8 @@ from interpose.experiments.format.layout import Bytes, Layout
 LONGEST_NS = 2**56  # two years: no call is longer
 LATEST_NS = 2**62
 MOST_THREADS = 2**31  # threads are numbered from 1
-JUDGED = ("start_ns", "wall_ns", "cpu_ns", "thread")
+MOST_BYTES = 2**63 - 1  # what the results of system calls and the sizes of objects have room for
+JUDGED = ("start_ns", "wall_ns", "cpu_ns", "thread", "bytes")
 
 
 class Judge(Protocol):
@@ -28,11 +29,16 @@ class PlainJudge:
         self._pick = layout.unsigned(JUDGED).picker(JUDGED)
 
     def impossible(self, events: Bytes) -> list[int]:
-        """The positions of events in the far future, years long, with more CPU than wall time, or of no thread."""
+        """The positions of events in the far future, years long, with more CPU than wall time, of no thread, or that
+        moved more than can be moved."""
         return [
             place
-            for place, (start_ns, wall_ns, cpu_ns, thread) in enumerate(self._pick.many(events))
-            if wall_ns > LONGEST_NS or cpu_ns > wall_ns or start_ns > LATEST_NS or thread > MOST_THREADS
+            for place, (start_ns, wall_ns, cpu_ns, thread, moved) in enumerate(self._pick.many(events))
+            if wall_ns > LONGEST_NS
+            or cpu_ns > wall_ns
+            or start_ns > LATEST_NS
+            or thread > MOST_THREADS
+            or moved > MOST_BYTES
         ]
 
 

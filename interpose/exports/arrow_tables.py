@@ -13,6 +13,7 @@ from typing import Any
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import Profile, profile
+from interpose.analysis.consolidation.sums import MOST
 from interpose.analysis.profile.count_rows import with_code_and_counts
 from interpose.analysis.profile.counts import Seen, counted
 from interpose.analysis.profile.profiled import NOT_SAMPLED, Frames, innermost
@@ -110,9 +111,14 @@ def _arrow(table: Table) -> Any:
 def _column(name: str, values: list[Any]) -> Any:
     """A column of values, with the type that they have."""
     if name not in MAPS:
-        return pyarrow.array(values)
-    items = [None if each is None else list(each.items()) for each in values]
+        return pyarrow.array([_limited(each) for each in values])
+    items = [None if each is None else [(key, _limited(value)) for key, value in each.items()] for each in values]
     return pyarrow.array(items, pyarrow.map_(pyarrow.string(), pyarrow.int64()))
+
+
+def _limited(value: Any) -> Any:
+    """The value, no larger than a column has room for: sums of a damaged experiment may be."""
+    return max(min(value, MOST), -MOST) if type(value) is int else value
 
 
 def calls(analysis: Analysis) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interpose.cli.main import main
 from interpose.experiments.format.layout import Field, Layout
-from interpose.experiments.format.possible import JUDGED, LATEST_NS, LONGEST_NS, MOST_THREADS, PlainJudge
+from interpose.experiments.format.possible import JUDGED, LATEST_NS, LONGEST_NS, MOST_BYTES, MOST_THREADS, PlainJudge
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event, fields, pack
 
@@ -23,10 +23,13 @@ IMPOSSIBLE = [
     {"wall_ns": 5, "cpu_ns": 6},
     {"start_ns": LATEST_NS + 1},
     {"thread": MOST_THREADS + 1},
+    {"bytes": MOST_BYTES + 1},
 ]
-near = st.sampled_from([LONGEST_NS, LATEST_NS, MOST_THREADS]).flatmap(lambda most: st.integers(most - 1, most + 1))
+limits = st.sampled_from([LONGEST_NS, LATEST_NS, MOST_THREADS, MOST_BYTES])
+near = limits.flatmap(lambda most: st.integers(most - 1, most + 1))
 numbers = st.one_of(st.integers(0, 3), near, st.integers(0, 2**64 - 1))
-rows = st.lists(st.fixed_dictionaries(dict.fromkeys(("start_ns", "wall_ns", "cpu_ns"), numbers)), max_size=20)
+times = ("start_ns", "wall_ns", "cpu_ns")
+rows = st.lists(st.fixed_dictionaries(dict.fromkeys((*times, "bytes"), numbers)), max_size=20)
 
 
 def event_layout(without=()):
@@ -112,6 +115,38 @@ def test_a_single_impossible_event_is_one(tmp_path):
 
     assert sum(len(list(process.events.events(block))) for block in process.events.blocks()) == 1
     assert "test.1.er/events: 1 impossible event, left out" in map(str, process.damages.found)
+
+
+def test_of_a_block_that_is_read_in_parts_and_again_each_impossible_event_is_counted_once(tmp_path):
+    build = Build(tmp_path / "test.1.er")
+    build.intrinsic("os.stat", "file")
+    events = [event(number, 2**63 if number in (0, 3, 4) else 20, call=number) for number in range(6)]
+    build.block(events[:2], sequence=1, state=1)  # as a writer that was killed while it copied this block left it
+    build.block(events, sequence=1)
+    experiment = Experiment(str(build.write()))
+    process = experiment.founder
+
+    for _ in range(2):
+        assert sum(len(list(process.events.events(block))) for block in process.events.blocks()) == 3
+        for place, _ in process.events.heads():
+            process.events.block(place)
+
+    assert [damage.what for damage in experiment.damages.found] == ["3 impossible events, left out"]
+
+
+def test_sums_that_are_larger_than_a_column_have_room_for_are_the_largest_there(tmp_path, capfd):
+    pytest.importorskip("duckdb")
+    build = Build(tmp_path / "test.1.er")
+    build.intrinsic("os.read", "file")
+    for thread in (1, 2):
+        build.block([event(number, 1, call=number + 1, thread=thread, bytes=MOST_BYTES) for number in range(3)])
+        build.thread(end_ns=START_NS + 1000, made=3, recorded=3)
+    build.ended(1000, 0)
+    path = str(build.write())
+
+    assert main(["sql", "select max(bytes) as most from report", path, "--format", "json"]) == 0
+
+    assert json.loads(capfd.readouterr().out) == [{"most": MOST_BYTES}]
 
 
 def test_a_raw_export_has_impossible_events(damaged, capfd):
