@@ -29,7 +29,10 @@ from interpose.analysis.transactions.tracking import (
     Life,
     Outermost,
     Tracker,
+    name_of,
 )
+from interpose.experiments.model.experiment import Experiment
+from tests.build import Build
 
 pytestmark = pytest.mark.any_python
 
@@ -311,3 +314,21 @@ def test_nothing_is_told_of_what_is_between_transactions_in_one_that_is_no_call(
     tracking.step(THREAD, call(3000, 500, SPAN, name=BOOK), False)
 
     assert tracking.between(THREAD) is None
+
+
+@pytest.mark.parametrize(("own", "name"), [(0, "Session.commit"), (1, "pay")])
+def test_what_a_task_commits_has_the_name_of_the_programs_function_or_else_of_its_coroutine(tmp_path, own, name):
+    build, stack = Build(tmp_path / "t.1.er"), 0
+    build.intrinsic("driver.commit", "db", transaction="ends")
+    for file, function, is_own in (
+        ("/app.py", "<module>", 1),
+        ("/lib/asyncio/runners.py", "run", 0),
+        ("/lib/asyncio/events.py", "Handle._run", 0),
+        *[("/app.py", "pay", 1)] * own,
+        ("/lib/orm.py", "Session.commit", 0),
+        ("/lib/orm.py", "Engine.commit", 0),
+    ):
+        stack = build.stack(build.site(file, 1, function, own=is_own), stack)
+    process = Experiment(str(build.write())).founder
+
+    assert name_of(process, BY_STACK | stack) == name

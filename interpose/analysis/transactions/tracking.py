@@ -46,6 +46,7 @@ _IS_ONE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _RELEASES = re.compile(r"\W*release\s+savepoint\b", re.IGNORECASE)
+_LOOPS = ("/asyncio/events.py", "/asyncio/runners.py")  # they run tasks; uvloop's own frames are not of Python
 QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
@@ -501,5 +502,17 @@ def name_of(process: Process, name: int) -> str:
 
 
 def site_of(process: Process, name: int) -> Site | None:
-    """The line that names a transaction of `process`; None if it has another name."""
-    return process.own_line(name & NUMBER) if name & ~NUMBER == BY_STACK else None
+    """The line that names a transaction of `process`; None if it has another name.
+
+    It is the program's own. In a task without own code it is that of the task's coroutine.
+    """
+    if name & ~NUMBER != BY_STACK:
+        return None
+    inside = None
+    for site in process.frames(name & NUMBER):
+        if site.own:
+            break
+        if inside and site.file.endswith(_LOOPS):
+            return inside
+        inside = site
+    return process.own_line(name & NUMBER)
