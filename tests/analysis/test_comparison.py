@@ -140,7 +140,8 @@ def test_by_every_grouping_rows_of_several_runs_meet(sides, run_main, by):
     rows = json.loads(out)
     assert code == 0
     assert len(rows) <= 6
-    assert all(row["ratio"] is not None for row in rows if row["kind"] != "sync")  # on both sides
+    no_ratio = ("sync", "all") if by == "transaction" else ("sync",)  # the shop has no transactions with a name
+    assert all(row["ratio"] is not None for row in rows if row["kind"] not in no_ratio)  # on both sides
 
 
 def test_sites_meet_wherever_the_program_lay(place, run_main):
@@ -281,8 +282,20 @@ def test_transactions_are_compared_by_their_response_times(place, run_main, seed
     assert lines["all"].startswith("changed in 1")
 
 
-def served(path, checkout_ms, seed):
-    """A run of a server: five requests of each of two routes."""
+def test_how_long_a_service_took_to_start_is_not_in_all_transactions(place, run_main):
+    served("a.1.er", 50, seed=0)
+    served("b.1.er", 50, seed=0, start_ms=600)
+    words = ("compare", "a.1.er", "b.1.er", "--by", "transaction")
+
+    code, out, _ = run_main(*words, "--fail-if", "mean(all) > +1%", "--fail-if", "calls(all) > 10")
+
+    assert code == 0
+    assert any(line.endswith("  .INIT") for line in out.splitlines())
+    assert run_main(*words, "--fail-if", "mean(.INIT) > +10%")[0] == FAILED
+
+
+def served(path, checkout_ms, seed, start_ms=0):
+    """A run of a server: five requests of each of two routes, after its start."""
     random_ = random.Random(seed)
     build = Build(Path(path), call_ns=0, inside_ns=0)
     serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
@@ -290,10 +303,11 @@ def served(path, checkout_ms, seed):
     for number in range(10):
         route = ("checkout", "basket")[number % 2]
         wall_ns = round({"checkout": checkout_ms, "basket": 50}[route] * MS * (1 + random_.uniform(-0.01, 0.01)))
-        rows.append(event(number * 200 * MS, wall_ns, MS, call=number + 1, intrinsic=serve, detail=details[route]))
+        start_ns, detail = (start_ms + number * 200) * MS, details[route]
+        rows.append(event(start_ns, wall_ns, MS, call=number + 1, intrinsic=serve, detail=detail))
     build.events(rows)
-    build.thread(end_ns=START_NS + 2 * SECOND, end_cpu_ns=20 * MS, recorded=10, main=1, tid=9)
-    build.ended(2 * SECOND, 20 * MS)
+    build.thread(end_ns=START_NS + 2 * SECOND + start_ms * MS, end_cpu_ns=20 * MS, recorded=10, main=1, tid=9)
+    build.ended(2 * SECOND + start_ms * MS, 20 * MS)
     build.write()
 
 

@@ -6,7 +6,7 @@ Names are the same in other runs: they have no process numbers, and files are re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,14 +18,12 @@ from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.rows import WITH_CODE, with_code
 from interpose.analysis.transactions.response_times import transactions
-from interpose.analysis.transactions.tracking import IDLE, NUMBER, PSEUDO
 
 FILES = ("site", "file")  # labels that begin with the name of a file
 NUMBERED = ("process", "thread")  # labels that begin with a number that differs in every run
 TRANSACTION = "transaction"
 GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
 ALL = "all"
-_IDLE = PSEUDO[IDLE & NUMBER]
 
 
 class Name(NamedTuple):
@@ -97,8 +95,8 @@ MEASURES = {
 
 @dataclass
 class Run:
-    """The rows of one run, by name. Rows that are `aside` are not the program's doing: waiting for work, and the cost
-    of recording."""
+    """The rows of one run, by name. Rows that are `aside` are not the program's work: waiting for work, the cost of
+    recording, and, by transaction, the time outside of transactions and those in progress at the end."""
 
     name: str
     rows: dict[Name, Figures]
@@ -126,8 +124,7 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
     """
     experiment = analysis.experiment
     if by == TRANSACTION:
-        rows = dict(_transactions(analysis))
-        return Run(experiment.name, rows, frozenset(name for name in rows if _IDLE in name.parts))
+        return _of_transactions(analysis)
     cwd = experiment.founder.log.cwd
     rows, aside = {}, set()
     made = profile(analysis, by)
@@ -142,10 +139,14 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
     return Run(experiment.name, rows, frozenset(aside))
 
 
-def _transactions(analysis: Analysis) -> Iterator[tuple[Name, Figures]]:
+def _of_transactions(analysis: Analysis) -> Run:
+    rows, aside = {}, set()
     for row in transactions(analysis).rows:
-        figures = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
-        yield Name(labels=((TRANSACTION, row.name),)), figures
+        name = Name(labels=((TRANSACTION, row.name),))
+        rows[name] = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
+        if not row.is_named:
+            aside.add(name)
+    return Run(analysis.experiment.name, rows, frozenset(aside))
 
 
 def spreads(analysis: Analysis, by: str) -> Mapping[Name, Sums]:
