@@ -175,6 +175,29 @@ def test_the_slowest_calls_are_kept_whole(built):
     assert [each["wall_ns"] for each in said.slowest] == walls[:7]
 
 
+@pytest.mark.parametrize("consolidator", [None, PlainConsolidator])
+def test_waits_for_new_work_are_not_among_the_slowest_calls(tmp_path, consolidator):
+    build = Build(tmp_path / "t.1.er")
+    wait = build.intrinsic("select.select", "net", "idle")
+    serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
+    waits = [event(at * 1000, 700 + at, intrinsic=wait + 1, call=2 * at + 1) for at in range(9)]
+    served = [event(at * 1000 + 800, 90 + at, intrinsic=serve, call=2 * at + 2) for at in range(9)]
+    asked = event(9000, 500, intrinsic=wait, call=20)
+    rows = [each for both in zip(waits, served, strict=True) for each in both]
+    build.block([*rows, asked])
+    build.thread(end_ns=START_NS + 10_000, end_cpu_ns=100, tid=9, main=1, recorded=19)
+    build.ended(10_000, 100)
+    process = Experiment(str(build.write())).founder
+    keeper = Keeper(process, Pauses(), slowest_at_most=4, consolidator=consolidator)
+    for block in process.events.blocks():
+        keeper.add(block.head.sequence, block.events)
+
+    keeper.write(process.directory)
+
+    said, _ = Experiment(process.directory).founder.consolidated
+    assert [each["wall_ns"] for each in said.slowest] == [500, 98, 97, 96]
+
+
 def test_the_slowest_calls_are_shown_from_the_slowest_on(built, interpose_here):
     nothing = interpose_here("events", str(built), "--slowest")
     interpose_here("consolidate", str(built), "--replace", "--slowest", "5")

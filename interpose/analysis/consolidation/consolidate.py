@@ -71,7 +71,7 @@ class Consolidator(Protocol):
         """The records, each behind the one around it; nothing can be added any more."""
 
     def slowest(self) -> list[bytes]:
-        """The records of the slowest events, as they came, the slowest first."""
+        """The records of the slowest events that did not wait for new work, as they came, the slowest first."""
 
 
 def fastest_consolidator() -> type[Consolidator]:

@@ -41,7 +41,7 @@ cdef enum:
 
 cdef enum:
     READS = 1, BY_KEYS = 2, SPAN = 4, MARKED = 8, BEGINS = 16, ENDS = 32, BUSY = 64, NAMES = 128
-    ASKS = 256, AFRESH = 512, DROPS = 1024, RELEASES = 2048
+    ASKS = 256, AFRESH = 512, DROPS = 1024, RELEASES = 2048, WAITS = 4096
     DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # the tracker is asked at each such call
     OF_TASKS = ASKS | ENDS | AFRESH | DROPS  # what counts of what a call of a task means for transactions
 
@@ -57,9 +57,9 @@ assert KEYS_AT_MOST == KEYS
 assert len(MEASURED) == FIELDS and MEASURED.index("start_cpu_ns") == START_CPU and MEASURED.index("task") == TASK
 assert len(FIGURES) == FIGURE_COUNT and FIGURES.index("wall_least_ns") == WALL_LEAST
 assert histogram.FINE_BITS == FINE_BITS
-assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, RELEASES, DECIDES] == [
+assert [READS, BY_KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, RELEASES, WAITS, DECIDES] == [
     getattr(tracking, name)
-    for name in "READS KEYS SPAN MARKED BEGINS ENDS BUSY NAMES ASKS AFRESH DROPS RELEASES DECIDES".split()
+    for name in "READS KEYS SPAN MARKED BEGINS ENDS BUSY NAMES ASKS AFRESH DROPS RELEASES WAITS DECIDES".split()
 ]
 
 cdef uint64_t most = MOST
@@ -331,7 +331,8 @@ cdef class CompiledConsolidator(Records):
         return 0
 
     def slowest(self):
-        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        """The records of the slowest events that did not wait for new work, the slowest first; of two as slow, the one
+        that came first."""
         return self.slow.in_order()
 
     @property
@@ -394,7 +395,7 @@ cdef class CompiledConsolidator(Records):
             self.read(record, &event)
             wall = event.fields[WALL]
             self.order += 1
-            if self.slow.has_room_for(wall):
+            if self.slow.has_room_for(wall) and not self.role_of(event.fields) & WAITS:
                 self.slow.keep(wall, self.order, record)
             if self.is_beside_last(event.fields):
                 self.add_beside_last(event.fields, event.keys)
@@ -426,7 +427,7 @@ cdef class CompiledConsolidator(Records):
             self.last == NONE
             or event[PARENT] != self.last_parent
             or event[THREAD] != self.last_thread
-            or self.role_of(event) & ~<uint64_t>(BUSY | ASKS)
+            or self.role_of(event) & ~<uint64_t>(BUSY | ASKS | WAITS)
             or self.is_of_task(event)
         ):
             return False
@@ -537,7 +538,7 @@ cdef class CompiledConsolidator(Records):
             self.take_over(node, awaited)
             self.give_back(awaited)
         self.add_figures(node, event, think_wall, think_cpu)
-        if role & ~<uint64_t>(BUSY | ASKS) == 0 and not self.is_of_task(event):
+        if role & ~<uint64_t>(BUSY | ASKS | WAITS) == 0 and not self.is_of_task(event):
             self.keep_last(node, into)
             self.last_thread = thread
             self.last_parent = parent

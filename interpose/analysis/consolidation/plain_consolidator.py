@@ -38,6 +38,7 @@ from interpose.analysis.transactions.tracking import (
     READS,
     RELEASES,
     SPAN,
+    WAITS,
     Closing,
     Outermost,
     Tracker,
@@ -52,7 +53,7 @@ NOTHING = tuple(MOST if name in LEAST else 0 for name in FIGURES)
 _LEAST = [place for place, name in enumerate(FIGURES) if name in LEAST]
 _LARGEST = [place for place, name in enumerate(FIGURES) if name in LARGEST]
 _CALLS, _WALL, _CPU, _LAST = (FIGURES.index(name) for name in ("calls", "wall_ns", "cpu_ns", "last_ns"))
-_WALL_MEASURED = MEASURED.index("wall_ns")
+_WALL_MEASURED, _INTRINSIC_MEASURED = MEASURED.index("wall_ns"), MEASURED.index("intrinsic")
 _SUMMED = [place for place, name in enumerate(FIGURES) if name not in LEAST | LARGEST]
 
 
@@ -157,7 +158,7 @@ class PlainConsolidator:
         measured = len(MEASURED)
         for place, values in enumerate(self._pick.many(events)):
             self._add(values[measured:], *values[:measured])
-            if self._slowest_at_most:
+            if self._slowest_at_most and not self._roles.get(values[_INTRINSIC_MEASURED], 0) & WAITS:
                 self._keep_slow(values[_WALL_MEASURED], events, place * self._record_bytes)
 
     def know(self, roles: Mapping[int, int]) -> None:
@@ -169,7 +170,8 @@ class PlainConsolidator:
         return copy.deepcopy(self, {id(self._pick): self._pick})
 
     def slowest(self) -> list[bytes]:
-        """The records of the slowest events, the slowest first; of two as slow, the one that came first."""
+        """The records of the slowest events that did not wait for new work, the slowest first; of two as slow, the one
+        that came first."""
         return [record for _, _, record in sorted(self._slowest, reverse=True)]
 
     def _keep_slow(self, wall: int, events: Bytes, offset: int) -> None:

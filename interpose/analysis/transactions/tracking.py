@@ -22,10 +22,12 @@ from interpose.experiments.metadata.map import Intrinsic
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
+from interpose.kinds import IDLE as FOR_WORK
 from interpose.legacy.codes import STATEMENT
 
 # What a call means for transactions: bits.
 READS, KEYS, SPAN, MARKED, BEGINS, ENDS, BUSY, NAMES, ASKS, AFRESH, DROPS, RELEASES = (1 << bit for bit in range(12))
+WAITS = 1 << 12  # nothing for transactions: the call waits for new work
 MARK = "interpose.transaction"
 DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked at each such call
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
@@ -47,7 +49,7 @@ _IS_ONE = re.compile(
 )
 _RELEASES = re.compile(r"\W*release\s+savepoint\b", re.IGNORECASE)
 _LOOPS = ("/asyncio/events.py", "/asyncio/runners.py")  # they run tasks; uvloop's own frames are not of Python
-QUIET_KINDS = frozenset(("screen", "idle", "sleep"))
+QUIET_KINDS = frozenset(("screen", FOR_WORK, "sleep"))
 
 # The name of a transaction: what its number is a number of, in the upper half.
 OF_ITSELF, BY_STACK, BY_DETAIL, BY_INTRINSIC = (kind << 32 for kind in range(1, 5))
@@ -441,7 +443,9 @@ def roles_of(process: Process) -> dict[int, int]:
     numbered = process.numbered_intrinsics
     drivers = {_package(each) for each in numbered.values() if each.kind == "db" and each.transaction == "ends"}
     roles = {
-        number: _role(each, is_typed) | (_of_driver(each) if _package(each) in drivers else 0)
+        number: _role(each, is_typed)
+        | (_of_driver(each) if _package(each) in drivers else 0)
+        | (WAITS if each.kind == FOR_WORK else 0)
         for number, each in numbered.items()
     }
     return {number: role for number, role in roles.items() if number and role}
