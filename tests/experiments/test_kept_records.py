@@ -99,6 +99,29 @@ def test_reports_from_records_are_those_from_events(built):
     assert beside == told(built) == before
 
 
+def test_a_thread_without_an_end_lived_until_its_last_call_also_if_that_is_in_kept_records(tmp_path):
+    build = Build(tmp_path / "t.1.er")
+    wait = build.intrinsic("select.poll.poll", "idle")
+    serve = build.intrinsic("flask.Flask.wsgi_app", "logic", transaction="is")
+    build.block(
+        [
+            event(0, 1000, intrinsic=wait, call=1),
+            event(1000, 500, intrinsic=serve, call=2),
+            event(1500, 4000, intrinsic=wait, call=3),
+        ]
+    )
+    build.thread(tid=9, main=1, recorded=3, seen_ns=START_NS + 2000)
+    process = Experiment(str(build.write())).founder
+    before = told(process.directory)
+
+    keep(process, Pauses())
+    os.truncate(os.path.join(process.directory, "events"), 0)
+
+    assert told(process.directory) == before
+    found = {row.name: row for row in transactions(Analysis(Experiment(process.directory))).rows}
+    assert (found[".EXIT"].response_ns, found[".EXIT"].overlap_ns) == (4000, 0)
+
+
 @pytest.mark.parametrize("kept", range(1, BLOCKS))
 @pytest.mark.parametrize("consolidator", [None, PlainConsolidator])
 def test_what_is_in_progress_where_the_kept_records_end_counts_once_and_under_its_name(built, kept, consolidator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from interpose.analysis.calls.account import latest_instant_ns, lived_of
 from interpose.analysis.calls.in_progress import calls_in_progress
@@ -65,5 +65,13 @@ def paused_outside(process: Process, pauses: Pauses) -> PausedTimes:
 def _until_ns(process: Process, events: Mapping[int, list[Event]], cpu_ns: Mapping[int, int]) -> int:
     """When the process ended, or the last known instant."""
     heads = process.events.heads() if process.events else ()
-    latest_ns = max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads)])
+    latest_ns = max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads), *_kept_ends_ns(process)])
     return lived_until_ns(process, ending(process), latest_ns, events, cpu_ns)
+
+
+def _kept_ends_ns(process: Process) -> Iterator[int]:
+    """When the last call of each consolidated record ended; its events may be gone."""
+    said, found = process.consolidated or (None, ())
+    if said and "last_ns" in said.figures:
+        place = said.figures.index("last_ns")
+        yield from (each.figures[place] for each in found)
