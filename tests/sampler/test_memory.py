@@ -50,7 +50,7 @@ sizes["peak"] = resident()
 def grew_by_function(memory):
     """Bytes by function, with those of its comprehensions, which before 3.12 are functions of their own."""
     found = {}
-    for site, grew_bytes in memory.growth:
+    for site, grew_bytes, _ in memory.growth:
         function = site.function.partition(".<locals>.")[0]
         found[function] = found.get(function, 0) + grew_bytes
     return found
@@ -133,7 +133,7 @@ def test_lines_add_up_to_what_there_was_more_at_the_peak(shop):
     memory = memory_of(Experiment(str(shop.write())).founder)
 
     assert (memory.first_bytes, memory.peak_bytes, memory.limit_bytes) == (30 * MIB, 500 * MIB, 520 * MIB)
-    assert [(site.line, grew // MIB) for site, grew in memory.growth] == [(4, 300), (3, 220), (9, -50)]
+    assert [(site.line, grew // MIB) for site, grew, _ in memory.growth] == [(4, 300), (3, 220), (9, -50)]
     assert memory.peak_ns == START_NS + 4 * SECOND
 
 
@@ -146,6 +146,22 @@ def test_the_first_screen_names_the_lines(shop, capsys):
         "            +220 MiB  while shop.py:3 load ran",
     ]
     assert len(list(shortages(experiment))) == 1
+
+
+def test_a_line_in_which_the_thread_waited_is_not_said_to_have_made_it_grow(shop, capsys):
+    running, waiting = (shop.sampled_stack(("/home/u/shop.py", line, "load")) for line in (3, 4))
+    for number, (stack, state) in enumerate([(running, 1), (running, 1), (waiting, 2), (running, 1), (running, 1)]):
+        shop.thread_sample(START_NS + number * SECOND - 1, cpu_ns=number, stack=stack, state=state)
+    path = str(shop.write())
+
+    assert list(memory_lines(Experiment(path), "/home/u"))[1:] == [
+        "            +300 MiB  before shop.py:4 load waited",
+        "            +220 MiB  while shop.py:3 load ran",
+    ]
+    assert "; most came before load waited, /home/u/shop.py:4" in next(shortages(Experiment(path)))
+    assert main(["report", path, "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["memory"][0]["rows"]
+    assert [(row["line"], row["waited"]) for row in rows] == [(4, True), (3, False), (9, False)]
 
 
 def test_json_and_page_have_it_too(shop, tmp_path, capsys):

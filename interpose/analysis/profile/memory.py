@@ -1,28 +1,32 @@
 """How a process's resident memory grew up to its peak, and in which lines, as the monitor saw it from outside.
 
 The monitor records changes of a megabyte or more, each with the code of the thread that used the most CPU time since
-its previous look. So the growth of a hundredth of a second belongs to one line.
+its previous look. So the growth of a hundredth of a second belongs to one line. If that thread waits there at the look,
+the line has hardly made the process grow: lines that ran before it have.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from interpose.analysis.profile.profiled import NOT_READABLE, application_line, sampled_frames
 from interpose.experiments.format.records import MemoryRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
-from interpose.experiments.model.sampled import NOT_READ, Sampled
+from interpose.experiments.model.sampled import NOT_READ, WAITS, Sampled
 from interpose.experiments.model.stacks import Site
 
 
 class Growth(NamedTuple):
-    """What a process had more, or below 0 less, when a line had run: the innermost of the program's own."""
+    """What a process had more, or below 0 less, when a line had run: the innermost of the program's own. If `waited`,
+    the thread waited in that line when the monitor looked, and other lines had run before."""
 
     site: Site
     grew_bytes: int
+    waited: bool = False
 
 
 class Memory(NamedTuple):
@@ -63,13 +67,33 @@ def memory_of(process: Process) -> Memory | None:
 
 def _growth(sampled: Sampled, looks: Iterable[MemoryRecord]) -> Iterator[Growth]:
     """The growth between looks, by line; none of programs that are not Python: what ran is known later than a look."""
-    grew: dict[Site, int] = defaultdict(int)
-    before: int | None = None
-    for look in looks if sampled.is_python else ():
-        if before is not None:
-            grew[_line_of(sampled, look)] += look.resident_bytes - before
-        before = look.resident_bytes
-    return (Growth(site, grew_bytes) for site, grew_bytes in grew.items())
+    grew: dict[tuple[Site, bool], int] = defaultdict(int)
+    found = list(looks) if sampled.is_python else []
+    waits = _waits(sampled, found)
+    for before, look in pairwise(found):
+        waited = look.time_ns in waits
+        grew[_line_of(sampled, look), waited] += look.resident_bytes - before.resident_bytes
+    return (Growth(site, grew_bytes, waited) for (site, waited), grew_bytes in grew.items())
+
+
+def _waits(sampled: Sampled, looks: Sequence[MemoryRecord]) -> set[int]:
+    """The times of those looks at which their thread waited, by its latest sample."""
+    by_thread: dict[int, deque[MemoryRecord]] = defaultdict(deque)
+    for look in looks:
+        by_thread[look.thread].append(look)
+    waits: set[int] = set()
+    states: dict[int, int] = {}
+    for sample in sampled.samples() if looks else ():
+        if not sample.thread or sample.thread not in by_thread:
+            continue
+        waiting = by_thread[sample.thread]
+        while waiting and waiting[0].time_ns < sample.time_ns:
+            look = waiting.popleft()
+            if states.get(sample.thread) == WAITS:
+                waits.add(look.time_ns)
+        states[sample.thread] = sample.state
+    waits.update(look.time_ns for thread, left in by_thread.items() if states.get(thread) == WAITS for look in left)
+    return waits
 
 
 def _line_of(sampled: Sampled, look: MemoryRecord) -> Site:

@@ -19,8 +19,8 @@ _LEAST_PART = 0.05  # of its growth, for a line to be named
 
 
 def memory_lines(experiment: Experiment, cwd: str, shown: Shown | None = None) -> Iterator[str]:
-    """The peak, and the lines during which most of it came, nothing if there is nothing to say; where the heap was
-    recorded, which lines had allocated it."""
+    """The peak, and the lines during or before which most of it came, nothing if there is nothing to say; where the
+    heap was recorded, which lines had allocated it."""
     yield from _resident_lines(experiment, cwd, shown)
     yield from _heap_lines(experiment, cwd, shown)
 
@@ -62,7 +62,11 @@ def _resident_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> It
 
 def _where(growth: Growth, places: Places) -> str:
     place = f"{places.line(growth.site)} " if growth.site.file else ""
-    return clean(f"while {place}{growth.site.function} ran")
+    return clean(_when(growth, f"{place}{growth.site.function}"))
+
+
+def _when(growth: Growth, code: str) -> str:
+    return f"before {code} waited" if growth.waited else f"while {code} ran"
 
 
 def _is_near_limit(memory: Memory) -> bool:
@@ -73,7 +77,7 @@ def shortages(experiment: Experiment) -> Iterator[str]:
     """A warning for each process that had nearly all the memory it may have."""
     for each in memories(experiment):
         if each.limit_bytes and each.peak_bytes >= SHORT_SHARE * each.limit_bytes:
-            site = each.growth[0].site if each.growth else None
-            where = f"; most came while {site.function} ran, {site.file}:{site.line}" if site and site.file else ""
+            most = next((growth for growth in each.growth[:1] if growth.site.file), None)
+            where = f"; most came {_when(most, most.site.function)}, {most.site.file}:{most.site.line}" if most else ""
             used = f"{size(each.peak_bytes)} of the {size(each.limit_bytes)} of memory"
             yield clean(f"process {each.process.log.pid} had {used} that it may have{where}")

@@ -57,8 +57,8 @@ def _rows(screen: Screen) -> list[dict[str, Any]]:
 
 def _memory(memory: Memory) -> dict[str, Any]:
     rows = [
-        {"function": site.function, "file": site.file, "line": site.line, "grew_bytes": grew_bytes}
-        for site, grew_bytes in memory.growth
+        {"function": site.function, "file": site.file, "line": site.line, "grew_bytes": grew_bytes, "waited": waited}
+        for site, grew_bytes, waited in memory.growth
     ]
     return {
         "pid": memory.process.log.pid,
