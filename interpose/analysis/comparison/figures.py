@@ -140,7 +140,8 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
 
 
 def _of_transactions(analysis: Analysis) -> Run:
-    rows, aside = {}, set()
+    rows: dict[Name, Figures] = {}
+    aside: set[Name] = set()
     for row in transactions(analysis).rows:
         name = Name(labels=((TRANSACTION, row.name),))
         rows[name] = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
