@@ -97,7 +97,7 @@ static PyObject *see_instruction(PyObject *self, PyObject *const *arguments, siz
     struct covered_code *known = known_covered(arguments[0]);
     uint32_t unit = (uint32_t)PyLong_AsLong(arguments[1]) / 2;
     PyObject *again = see_place(arguments[0], here, unit, place_begun_by);
-    if (UNLIKELY(known && here && known->plan->has_awaited && !see_awaited(known, here, unit)))
+    if (UNLIKELY(known && here && !see_awaited(known, here, unit)))
         Py_SETREF(again, Py_NewRef(Py_None));
     return again;
 }

@@ -40,72 +40,85 @@ static uint32_t place_behind(const struct covered_plan *plan, const struct bytec
     return own;
 }
 
-/* What an `async for` awaits is sent to in a circle; its body begins behind that. The last instruction is the handler of what
-   ends it. */
-static void add_awaited(struct covered_plan *plan, const struct bytecode *code, uint32_t last)
+/* Numbers count from 1. */
+static void add_branch(struct covered_plan *plan, struct planned_branch planned)
 {
-    uint32_t unit = 0;
-    while (unit < last && !(code->opcodes[unit] == GET_ANEXT && code->handlers[unit] == last))
-        unit++;
-    uint32_t depth = code->depths[unit];
-    while (unit < last && code->opcodes[unit] != JUMP_BACKWARD_NO_INTERRUPT)
-        unit++;
-    if (unit == last || !plan->place_of[last])
+    plan->branch[plan->branches++] = planned;
+    plan->branch_of[planned.unit] = plan->branches;
+}
+
+/* Where exceptions in this instruction lead to; the units before it may extend its argument. */
+static uint32_t handler_of(const struct bytecode *code, uint32_t unit)
+{
+    uint32_t handler = code->handlers[unit];
+    while (handler < code->units && code->opcodes[handler] == EXTENDED_ARG)
+        handler++;
+    return handler;
+}
+
+/* What an `async for` awaits is sent to in a circle; its body begins behind that. The handler of what ends it comes last. */
+static void add_awaited(struct covered_plan *plan, const struct bytecode *code, uint32_t asks)
+{
+    uint32_t last = handler_of(code, asks), sent = asks;
+    while (sent < code->units && code->opcodes[sent] != JUMP_BACKWARD_NO_INTERRUPT)
+        sent++;
+    if (sent == code->units || last >= code->units || code->opcodes[last] != END_ASYNC_FOR || !plan->place_of[last])
         return;
-    uint32_t body = next_instruction(code, unit), behind = next_instruction(code, last);
-    plan->has_awaited = plan->has_parts = true;
-    plan->branch[plan->branches++] = (struct planned_branch){
+    uint32_t body = next_instruction(code, sent), behind = next_instruction(code, last);
+    plan->has_parts = true;
+    add_branch(plan, (struct planned_branch){
         .unit = last,
         .origin = plan->place_of[last],
         .next = place_behind(plan, code, body, last),
         .other = place_behind(plan, code, behind, last),
         .next_unit = body,
         .target = behind,
-        .depth = depth,
+        .depth = code->depths[asks],
         .is_awaited = true,
-    };
+    });
+    plan->branch_of[body] = plan->branches;
+}
+
+static void add_jump(struct covered_plan *plan, const struct bytecode *code, uint32_t unit)
+{
+    uint32_t next = next_instruction(code, unit), target = code->targets[unit];
+    if (target == NO_JUMP || !plan->place_of[unit])
+        return;
+    add_branch(plan, (struct planned_branch){
+        .unit = unit,
+        .origin = plan->place_of[unit],
+        .next = place_behind(plan, code, next, unit),
+        .other = place_behind(plan, code, target, unit),
+        .next_unit = next,
+        .target = target,
+    });
 }
 
 void find_branches(struct covered_plan *plan, const struct bytecode *code)
 {
-    for (uint32_t unit = 0; unit < code->units; unit++) {
-        if (code->opcodes[unit] == END_ASYNC_FOR)
+    for (uint32_t unit = 0; unit < code->units; unit++)
+        if (code->opcodes[unit] == GET_ANEXT)
             add_awaited(plan, code, unit);
-        if (!is_conditional(code->opcodes[unit]) || code->targets[unit] == NO_JUMP || !plan->place_of[unit])
-            continue;
-        uint32_t next = next_instruction(code, unit);
-        plan->branch[plan->branches++] = (struct planned_branch){
-            .unit = unit,
-            .origin = plan->place_of[unit],
-            .next = place_behind(plan, code, next, unit),
-            .other = place_behind(plan, code, code->targets[unit], unit),
-            .next_unit = next,
-            .target = code->targets[unit],
-        };
-    }
+        else if (is_conditional(code->opcodes[unit]))
+            add_jump(plan, code, unit);
+}
+
+static const struct planned_branch *branch_of_unit(const struct covered_plan *plan, uint32_t unit)
+{
+    uint32_t number = plan->branches && unit < plan->units ? plan->branch_of[unit] : 0;
+    return number ? &plan->branch[number - 1] : NULL;
 }
 
 const struct planned_branch *branch_at(const struct covered_plan *plan, uint32_t unit)
 {
-    uint32_t low = 0, high = plan->branches;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (plan->branch[middle].unit < unit)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < plan->branches && plan->branch[low].unit == unit ? &plan->branch[low] : NULL;
+    const struct planned_branch *branch = branch_of_unit(plan, unit);
+    return branch && branch->unit == unit ? branch : NULL;
 }
 
 const struct planned_branch *awaited_at(const struct covered_plan *plan, uint32_t unit)
 {
-    for (uint32_t index = 0; plan->has_awaited && index < plan->branches; index++) {
-        const struct planned_branch *branch = &plan->branch[index];
-        if (branch->is_awaited && (branch->unit == unit || branch->next_unit == unit))
-            return branch;
-    }
-    return NULL;
+    const struct planned_branch *branch = branch_of_unit(plan, unit);
+    return branch && branch->is_awaited ? branch : NULL;
 }
 
 const struct planned_branch *branch_told(const struct covered_plan *plan, uint32_t unit, uint32_t to)

@@ -8,6 +8,7 @@ void covered_plan_free(struct covered_plan *plan)
         return;
     free(plan->place);
     free(plan->branch);
+    free(plan->branch_of);
     free(plan);
 }
 
@@ -15,7 +16,7 @@ static uint32_t count_conditions(const struct bytecode *code)
 {
     uint32_t count = 0;
     for (uint32_t unit = 0; unit < code->units; unit++)
-        count += is_conditional(code->opcodes[unit]) || code->opcodes[unit] == END_ASYNC_FOR;
+        count += is_conditional(code->opcodes[unit]) || code->opcodes[unit] == GET_ANEXT;
     return count;
 }
 
@@ -27,7 +28,8 @@ struct covered_plan *covered_plan_of(const struct bytecode *code)
     plan->units = code->units;
     plan->place = malloc((code->units + 1) * sizeof *plan->place);
     plan->branch = coverage.branches ? malloc((count_conditions(code) + 1) * sizeof *plan->branch) : NULL;
-    if (!plan->place || (coverage.branches && !plan->branch)) {
+    plan->branch_of = coverage.branches ? calloc(code->units + 1, sizeof *plan->branch_of) : NULL;
+    if (!plan->place || (coverage.branches && (!plan->branch || !plan->branch_of))) {
         covered_plan_free(plan);
         return NULL;
     }

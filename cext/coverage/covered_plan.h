@@ -23,9 +23,10 @@ struct planned_branch {
 struct covered_plan {
     uint32_t units, places, branches;
     bool has_parts;   /* there are places that no line's event tells: several of a line in a row, or one that is forgotten */
-    bool has_columns, has_awaited;
+    bool has_columns;
     struct covered_place *place;
     struct planned_branch *branch;
+    uint32_t *branch_of; /* by instruction, from 1: its jump, or the `async for` whose body begins or which ends there; 0: none */
     uint32_t place_of[]; /* by instruction, from 1; 0: in none */
 };
 

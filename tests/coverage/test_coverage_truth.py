@@ -416,6 +416,16 @@ def test_branches_of_awaited_loops_are_as_coverage_py_has_them(traced, capsys):
     assert len(expected) > 15
 
 
+@pytest.mark.long
+def test_branches_of_a_long_awaited_loop_are_as_coverage_py_has_them(traced, capsys):
+    body = "        str(x), str(x), str(x), str(x)\n" * 100
+    head = "import asyncio\nasync def agen():\n    yield 1\nasync def f():\n    async for x in agen():\n"
+
+    ours, theirs = branch_reports(traced, capsys, f"{head}{body}    str(0)\nasyncio.run(f())\n")
+
+    assert branches_by_line(ours) == branches_by_line(theirs) == {5: {(6, True), (106, True)}}
+
+
 NO_BRANCH = """\
 def wrapped(function):
     return function
