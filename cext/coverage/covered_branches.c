@@ -56,21 +56,23 @@ static uint32_t handler_of(const struct bytecode *code, uint32_t unit)
     return handler;
 }
 
-/* What an `async for` awaits is sent to in a circle; its body begins behind that. The handler of what ends it comes last. */
+/* What an `async for` awaits is sent to in a circle; what SEND jumps to in the end is the beginning of its body. The handler of
+   what ends it may have the position of what it iterates over, so the statement is where the next one is asked for. */
 static void add_awaited(struct covered_plan *plan, const struct bytecode *code, uint32_t asks)
 {
-    uint32_t last = handler_of(code, asks), sent = asks;
-    while (sent < code->units && code->opcodes[sent] != JUMP_BACKWARD_NO_INTERRUPT)
-        sent++;
-    if (sent == code->units || last >= code->units || code->opcodes[last] != END_ASYNC_FOR || !plan->place_of[last])
+    uint32_t last = handler_of(code, asks), send = asks;
+    while (send < code->units && code->opcodes[send] != SEND)
+        send++;
+    uint32_t body = send < code->units ? code->targets[send] : NO_JUMP;
+    if (last >= code->units || code->opcodes[last] != END_ASYNC_FOR || body == NO_JUMP || !plan->place_of[asks])
         return;
-    uint32_t body = next_instruction(code, sent), behind = next_instruction(code, last);
+    uint32_t behind = next_instruction(code, last);
     plan->has_parts = true;
     add_branch(plan, (struct planned_branch){
         .unit = last,
-        .origin = plan->place_of[last],
-        .next = place_behind(plan, code, body, last),
-        .other = place_behind(plan, code, behind, last),
+        .origin = plan->place_of[asks],
+        .next = place_behind(plan, code, body, asks),
+        .other = place_behind(plan, code, behind, last), /* a return that nobody wrote has its position */
         .next_unit = body,
         .target = behind,
         .depth = code->depths[asks],

@@ -59,7 +59,7 @@ static void find_targets(struct bytecode *code, const uint8_t *bytes)
         uint32_t next = behind_caches(code, unit);
         if (leads_back(code->opcodes[unit]) && argument <= next)
             code->targets[unit] = next - argument;
-        else if (leads_forward(code->opcodes[unit]) && argument < code->units - next)
+        else if ((leads_forward(code->opcodes[unit]) || code->opcodes[unit] == SEND) && argument < code->units - next)
             code->targets[unit] = next + argument;
         if (code->opcodes[unit] == JUMP_BACKWARD_NO_INTERRUPT && code->targets[unit] != NO_JUMP &&
             awaits(code, code->targets[unit]))

@@ -17,7 +17,7 @@ enum { NO_JUMP = UINT32_MAX, NO_COLUMN = -1 };
 struct bytecode {
     uint32_t units;
     uint8_t *opcodes;
-    uint32_t *targets; /* of jumps, else NO_JUMP */
+    uint32_t *targets; /* of jumps, and of SEND when what it sends to has ended; else NO_JUMP */
     uint32_t *handlers; /* where an exception leads to, or NO_JUMP */
     uint32_t *depths;   /* how many values are below the exception there */
     int *lines;        /* -1: none */

@@ -31,7 +31,7 @@ static double cost_of_run(const struct bytecode *code, const struct spot *spot)
     for (uint32_t unit = spot->instruction; unit < code->units && code->lines[unit] == spot->line; unit++) {
         share = unit < passed ? share : 1;
         ticks += share * lines.costs.instruction[code->opcodes[unit]];
-        uint32_t target = ends_run(code, unit) ? NO_JUMP : code->targets[unit];
+        uint32_t target = ends_run(code, unit) || code->opcodes[unit] == SEND ? NO_JUMP : code->targets[unit];
         bool passes = code->opcodes[unit] != FOR_ITER && (target == NO_JUMP ? ends_run(code, unit) : target > unit);
         if (passes && target > passed) {
             share = unit < passed ? share : 0.5;

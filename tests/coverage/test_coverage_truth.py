@@ -388,10 +388,63 @@ async def within_while():
     while n < 2:
         async for x in agen(1):
             n += 1
+async def within_handler(n):
+    try:
+        raise KeyError
+    except KeyError as e:
+        async for x in agen(n):
+            str(e)
+        str(0)
+async def ends_in_handler():
+    try:
+        raise KeyError
+    except KeyError:
+        async for x in agen(2):
+            str(x)
+async def within_finally():
+    try:
+        str(0)
+    finally:
+        async for x in agen(1):
+            str(x)
+async def reraised():
+    try:
+        raise KeyError
+    finally:
+        async for x in agen(2):
+            str(x)
+async def of_lines():
+    async for x in (
+        agen(2)
+    ):
+        str(x)
+async def of_lines_with_more():
+    async for x in (
+        agen
+        (2)
+    ):
+        str(x)
+    str(0)
+async def never_called_with_handlers():
+    try:
+        raise KeyError
+    except KeyError:
+        async for x in (
+            agen(2)
+        ):
+            str(x)
+    finally:
+        async for x in agen(1):
+            str(x)
 async def main():
     await ends(), await never(), await breaks(), await last(), await nested()
     await within_if(True), await raises(), await returns(), await withs(), await with_within(), await with_else()
-    await within_while(), await reached_by_break(), await fails()
+    await within_while(), await reached_by_break(), await fails(), await within_handler(2)
+    await ends_in_handler(), await within_finally(), await of_lines(), await of_lines_with_more()
+    try:
+        await reraised()
+    except KeyError:
+        pass
 asyncio.run(main())
 """
 
@@ -412,8 +465,11 @@ def test_branches_of_awaited_loops_are_as_coverage_py_has_them(traced, capsys):
     ours, theirs = branch_reports(traced, capsys, AWAITED)
 
     expected = branches_by_line(theirs)
+    fails = AWAITED[: AWAITED.index("async for x in breaks_down")].count("\n") + 1
+    if sys.version_info >= (3, 14):  # the interpreter tells of the loop's end before it looks whether it was another error
+        expected[fails] = {(to, was_taken and to > 0) for to, was_taken in expected[fails]}
     assert branches_by_line(ours) == expected
-    assert len(expected) > 15
+    assert len(expected) > 20
 
 
 @pytest.mark.long

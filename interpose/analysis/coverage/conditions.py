@@ -4,7 +4,7 @@ recorded. They are found as the recorder finds them."""
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import NamedTuple
 
@@ -17,9 +17,8 @@ _CONDITIONAL = {
     for name, number in dis.opmap.items()
     if name == "FOR_ITER" or (name.startswith(("POP_JUMP_", "JUMP_IF_")) and number in dis.hasjrel)
 }
-_JUMPS = {dis.opmap[name] for name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")}
-_NO_INTERRUPT, _SEND = dis.opmap["JUMP_BACKWARD_NO_INTERRUPT"], dis.opmap["SEND"]
-_NEXT_AWAITED, _LAST_AWAITED = dis.opmap["GET_ANEXT"], dis.opmap["END_ASYNC_FOR"]
+_JUMPS = {dis.opmap[name] for name in ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "SEND")}
+_NEXT_AWAITED, _SEND, _LAST_AWAITED = (dis.opmap[name] for name in ("GET_ANEXT", "SEND", "END_ASYNC_FOR"))
 _BACK = {number for name, number in dis.opmap.items() if "BACKWARD" in name}
 _RETURNS = {number for name, number in dis.opmap.items() if name in ("RETURN_VALUE", "RETURN_CONST")}
 _RAISES = {dis.opmap[name] for name in ("RERAISE", "RAISE_VARARGS")}
@@ -63,17 +62,22 @@ def _jumps(units: list[_Unit | None]) -> Iterator[tuple[_Unit, tuple[int, int]]]
 
 
 def _awaited(code: CodeType, units: list[_Unit | None]) -> Iterator[tuple[_Unit, tuple[int, int]]]:
-    """The last instruction of each `async for`, which handles what ends it, with the places of its body and behind."""
+    """Each `async for`, where it asks for what is next, with the places of its body and behind what handles its end."""
     handlers = {
         place // 2: each.target // 2
         for each in dis.Bytecode(code).exception_entries  # type: ignore[attr-defined]
         for place in range(each.start, each.end, 2)
     }
     for place, unit in enumerate(units):
-        last = units[handlers.get(place, place)]
-        if unit and last and unit.opcode == _NEXT_AWAITED and last.opcode == _LAST_AWAITED:
-            sent = next(each for each in units[place:] if each and each.opcode == _NO_INTERRUPT)
-            yield last, (sent.next, last.next)
+        if unit and unit.opcode == _NEXT_AWAITED and place in handlers:
+            last = _first(units, handlers[place], lambda each: each.opcode != _EXTENDED)
+            body = _first(units, place, lambda each: each.opcode == _SEND).target
+            if last.opcode == _LAST_AWAITED and body is not None:
+                yield unit, (body, last.next)
+
+
+def _first(units: list[_Unit | None], place: int, is_it: Callable[[_Unit], bool]) -> _Unit:
+    return next(each for each in units[place:] if each and is_it(each))
 
 
 def _end(units: list[_Unit | None], place: int, jump: _Unit) -> int:
@@ -108,8 +112,6 @@ def _units(code: CodeType, found: Statements) -> list[_Unit | None]:
         target = None
         if opcode in _CONDITIONAL or opcode in _JUMPS:
             target = after - argument if opcode in _BACK else after + argument
-            if opcode == _NO_INTERRUPT and target in range(len(opcodes)) and opcodes[target] == _SEND:
-                target = None  # awaiting goes in a circle; what follows it comes next
         statement = _statement(found, line, column)
         units[number] = _Unit(opcode, statement, line or 0, -1 if column is None else column, after, target)
     return units
