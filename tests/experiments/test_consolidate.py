@@ -41,7 +41,7 @@ from interpose.analysis.transactions.tracking import (
 )
 from interpose.experiments.format.consolidated import OTHER
 from interpose.experiments.format.layout import TYPES, Field, Layout
-from interpose.experiments.format.possible import LONGEST_NS, PlainJudge
+from interpose.experiments.format.possible import LONGEST_NS, MOST_BYTES, PlainJudge
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, event, fields, pack
 
@@ -315,7 +315,7 @@ def test_figures_have_one_order():
 
 
 def test_sums_stop_at_the_most_and_do_not_wrap():
-    results = both(event_layout(), (), [pack("EVENT", bytes=2**64 - 1) * 3])
+    results = both(event_layout(), (), [pack("EVENT", bytes=MOST_BYTES) * 3])
 
     assert same(results)
     assert sums_of((), results[1][0])[()].bytes == MOST
