@@ -525,7 +525,7 @@ conditions(2)
 def test_lines_without_branches_count_as_coverage_py_counts_them(traced, capsys):
     reports = branch_reports(traced, capsys, NO_BRANCH)
 
-    ours, theirs = ([*json.loads(report)["files"].values()][0] for report in reports)
+    ours, theirs = (next(iter(json.loads(report)["files"].values())) for report in reports)
     assert ours["missing_branches"] == theirs["missing_branches"]
     names = ("num_branches", "covered_branches", "num_partial_branches", "percent_covered")
     assert [ours["summary"][name] for name in names] == [theirs["summary"][name] for name in names]
