@@ -294,6 +294,16 @@ def test_how_long_a_service_took_to_start_is_not_in_all_transactions(place, run_
     assert run_main(*words, "--fail-if", "mean(.INIT) > +10%")[0] == FAILED
 
 
+def test_a_condition_for_all_transactions_needs_one(place, run_main):
+    shop("a.1.er", seed=0)
+    shop("b.1.er", seed=1)
+
+    code, _, err = run_main("compare", "a.1.er", "b.1.er", "--by", "transaction", "--fail-if", "mean(all) > +10%")
+
+    assert code == 2
+    assert "there is nothing to judge: no row is of the program's work" in err
+
+
 def served(path, checkout_ms, seed, start_ms=0):
     """A run of a server: five requests of each of two routes, after its start."""
     random_ = random.Random(seed)

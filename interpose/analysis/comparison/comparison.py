@@ -124,9 +124,10 @@ def _verdict(rows: Sequence[Compared], runs_a: int, runs_b: int) -> str:
 
 
 def named(runs: Sequence[Run], name: str) -> list[Figures] | None:
-    """Of each run the figures of the rows called `name`, as one; None if no run has such a row."""
+    """Of each run the figures of the rows called `name`, as one; None if no run has such a row. All of them are those
+    that are not aside."""
     if name == ALL:
-        return [run.whole for run in runs]
+        return [run.whole for run in runs] if any(run.rows.keys() - run.aside for run in runs) else None
     found = [[figures for each, figures in run.rows.items() if name in each.parts] for run in runs]
     return [reduce(_both, each, Figures()) for each in found] if any(found) else None
 

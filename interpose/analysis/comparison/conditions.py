@@ -17,7 +17,7 @@ from difflib import get_close_matches
 
 from interpose.analysis.comparison.comparison import is_one_sided, named
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, Difference, differences
-from interpose.analysis.comparison.figures import MEASURES, Figures, Run
+from interpose.analysis.comparison.figures import ALL, MEASURES, Figures, Run
 from interpose.errors import ExpressionError
 from interpose.quantities import TIMES_NS
 
@@ -196,6 +196,8 @@ def _is_sure(difference: Difference) -> bool:
 
 
 def _no_such_name(name: str, runs: Sequence[Run]) -> str:
+    if name == ALL:
+        return "there is nothing to judge: no row is of the program's work"
     known = list(dict.fromkeys(part for run in runs for each in run.rows for part in each.parts))
     near = get_close_matches(name, known, 1, 0.6)
     return f"no row is called {name}" + (f"; did you mean {near[0]}?" if near else "")
