@@ -75,7 +75,7 @@ static bool has_ended(PyCodeObject *code, frame *here, const struct planned_bran
     return exception && PyErr_GivenExceptionMatches(exception, PyExc_StopAsyncIteration);
 }
 
-/* False if it has not been told yet which way an `async for` went: its last instruction may have another exception. */
+/* False if it is not known yet which way an `async for` went: its last instruction may have another exception. */
 static bool see_awaited(struct covered_code *known, frame *here, uint32_t unit)
 {
     const struct planned_branch *planned = awaited_at(known->plan, unit);

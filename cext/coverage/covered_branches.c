@@ -56,8 +56,8 @@ static uint32_t handler_of(const struct bytecode *code, uint32_t unit)
     return handler;
 }
 
-/* What an `async for` awaits is sent to in a circle; what SEND jumps to in the end is the beginning of its body. The handler of
-   what ends it may have the position of what it iterates over, so the statement is where the next one is asked for. */
+/* An `async for` repeats SEND until the next value is there; then SEND jumps to the beginning of the body. The handler of
+   its end may have the position of what it iterates over, so the statement is where the next value is requested. */
 static void add_awaited(struct covered_plan *plan, const struct bytecode *code, uint32_t asks)
 {
     uint32_t last = handler_of(code, asks), send = asks;

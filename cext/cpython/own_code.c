@@ -163,7 +163,7 @@ static PyObject *file_of_module(PyObject *names)
     return file ? file : file_of_named(names);
 }
 
-/* hypothesis compiles wrappers in modules without a file, which only their name tells from the program's. */
+/* hypothesis compiles wrappers in modules without a file. Only their names distinguish these from the program's. */
 static bool is_of_hypothesis(frame *here)
 {
     static const char begin[] = "hypothesis_temporary_module_";

@@ -18,7 +18,7 @@ static uint64_t next_random(void)
     return drawn = state;
 }
 
-/* Above 0, up to 1, each as likely as the other. */
+/* Uniformly distributed: above 0, up to 1. */
 static double next_fraction(void)
 {
     return ((double)(next_random() >> 11) + 1) / 9007199254740993.0;
@@ -30,7 +30,7 @@ static int64_t draw_distance(void)
     return (int64_t)(-log(next_fraction()) * (double)heap.every_bytes);
 }
 
-/* Up as often as its fraction says: sums are right on the average. To the nearest, 1.48 would always be 1. */
+/* Rounds up as often as the fraction says, so sums are right on average. Rounded to the nearest, 1.48 would always be 1. */
 static uint32_t rounded(double allocations)
 {
     return (uint32_t)(allocations + 1 - next_fraction());

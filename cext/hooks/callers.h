@@ -8,7 +8,7 @@
 #include "hooks/call.h"
 #include "hooks/open_calls.h"
 
-/* Does a thread of a package or of multiprocessing wait that only does what it is given? */
+/* Is the waiting thread one of a package or of multiprocessing that only does the work it is given? */
 bool is_worker(void);
 
 /* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. `stack` is the

@@ -11,7 +11,7 @@
 void loop_forked(pid_t child, uint64_t start_ns);
 
 /* This process is about to be that program, searched in PATH. `environ` has what it needs to be recorded. NULL if there is
-   no memory; else it is given back if the program could not be run, with that error. */
+   no memory. If the program could not be run, pass the result and the error to loop_has_not_become. */
 struct loop_program;
 struct loop_program *loop_becomes(const char *name, char *const *words);
 void loop_has_not_become(struct loop_program *program, int error);

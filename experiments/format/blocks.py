@@ -39,7 +39,7 @@ class Place(NamedTuple):
 class Block(NamedTuple):
     """A block in use: its place, its head, and the bytes of its whole events, of which `begin` came before.
 
-    What the head says of their number includes impossible events, and those of which the bytes are missing.
+    The number of events in the head includes impossible events, and events with missing bytes.
     """
 
     place: Place

@@ -34,8 +34,8 @@ class RingFile(EventFile):
         self._known = _Places({}, set())
 
     def blocks_as_written(self) -> Iterator[Block]:
-        """Each block in use with all of its events, in the order in which they were begun. The memory is reused for the
-        next block.
+        """Each block in use with all of its events, in the order in which they were started. The memory is reused for
+        the next block.
 
         These are the blocks in use when the reading began, without those overwritten since. The newest are read first,
         into memory, so that the program cannot overtake the reader there and leave a gap.

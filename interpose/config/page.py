@@ -36,7 +36,7 @@ stack-above = "1ms"
 If a value is invalid, `interpose run` says so in one line and ends with exit code 2. Under the bare variable the
 program runs unrecorded, and `interpose doctor` says why.
 
-A filter, or a valid value that names something that does not exist, is no reason not to run and record the program:
+If a filter is invalid, or a valid value names something that does not exist, interpose still records the program:
 the control file, the group's directory, a library, a data collector, a function (`INTERPOSE_UNSAT`), an intrinsic
 (`INTERPOSE_LEVELS`). `interpose run` says so in one line before the program starts. The report has it as a warning,
 except for the group's directory and for intrinsics, which may be declared later.

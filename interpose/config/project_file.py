@@ -43,8 +43,8 @@ def parse_lines(path: str, data: bytes) -> "Iterator[tuple[str, tuple[str, str]]
 
 
 def _quote_after(quote: str, line: str) -> str:
-    """The quotes of a text of several lines, in triple quotes, that goes on after a line at whose start it was `quote`;
-    empty if none does."""
+    """The triple quotes of a text that continues after `line`; empty if none does. `quote` is the same for the line
+    before."""
     place = 0
     while place < len(line):
         if quote:

@@ -325,8 +325,8 @@ class PlainConsolidator:
             self._let_task_go(thread, task)
 
     def _serve(self, thread: int, since_ns: int) -> None:
-        """Have what the tasks of a thread commit be in no transactions of their own, from the first call on that is
-        one."""
+        """Let commits of a thread's tasks end no transactions from `since_ns` on: a call of the thread that is a
+        transaction started then."""
         assert self._tracker is not None
         if self._tracker.is_serving(thread):
             return

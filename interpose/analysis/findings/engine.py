@@ -109,8 +109,8 @@ def _time_outside(finding: Finding) -> int:
 
 
 def _is_claimed(finding: Finding, claimed: Mapping[Hashable, Finding]) -> bool:
-    """Whether at least half of its time is in other findings about its calls: the time of these calls, and the time
-    that the others have outside of calls, such as that for which they were awaited."""
+    """Whether other findings about its calls explain at least half of its time: with the time of these calls, and with
+    the others' time outside of calls, such as the time of awaits."""
     theirs = [row for row in finding.rows if row.likeness in claimed]
     others = {id(other): other for other in (claimed[row.likeness] for row in theirs)}
     taken_ns = sum(row.wall_ns for row in theirs) + sum(other.time_ns for other in others.values())

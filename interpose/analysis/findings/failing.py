@@ -10,9 +10,9 @@ from interpose.analysis.findings.survey import Survey, grouped, total_of
 
 
 def failed_beside(survey: Survey, rows: Sequence[Calls]) -> tuple[Calls, ...]:
-    """If these are sleeps at a line of the program, the calls of one intrinsic from the same function of which at least
-    half failed, and so many that this may be the reason for most of the sleeps; also calls that connect inside others,
-    which end well if another attempt does."""
+    """If these are sleeps at a line of the program: the calls of one intrinsic from the same function, if at least half
+    of them failed, and at least half as often as the program slept: then it probably sleeps because they failed.
+    Calls that connect inside other calls count, too: the outer call ends well if another attempt does."""
     site, sleeps = rows[0].site, total_of(rows)[0]
     if rows[0].kind != "sleep" or not site or not site.own:
         return ()

@@ -207,8 +207,8 @@ class Survey:
 
     @cached_property
     def elapsed_ns(self) -> int:
-        """From the beginning of the first process to the end of the last one; of a merged experiment, of those that
-        were merged."""
+        """From the start of the first process to the end of the last one; for a merged experiment, how long the
+        experiments took that were merged."""
         accounts = self.analysis.accounts
         if merged_ns := sum(each.process.log.elapsed_ns for each in accounts):
             return merged_ns

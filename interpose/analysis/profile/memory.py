@@ -21,8 +21,8 @@ from interpose.experiments.model.stacks import Site
 
 
 class Growth(NamedTuple):
-    """What a process had more, or below 0 less, when a line had run: the innermost of the program's own. If `waited`,
-    the thread waited in that line when the monitor looked, and other lines had run before."""
+    """By how much a process grew (below 0: shrank) while a line ran: the innermost of the program's own. If `waited`,
+    the thread waited in that line when the monitor looked, and the process grew before, while other lines ran."""
 
     site: Site
     grew_bytes: int

@@ -54,9 +54,9 @@ def ended_ns(process: Process) -> int | None:
 
 
 def known_until_ns(experiment: Experiment) -> int:
-    """The monotonic instant of the last end of its processes, or the last that is known of one without an end; now
-    while one runs; after that of the founder's beginning that the experiments took that were merged into this one. No
-    events are read for it."""
+    """The monotonic instant at which the last of its processes ended, or was last known to live if its end is unknown;
+    now while one runs. A merged experiment ends after its founder's start by as long as its experiments took together.
+    No events are read for it."""
     if merged_ns := experiment.founder.log.elapsed_ns:
         return experiment.founder.log.start_ns + merged_ns
     ends = [(process, ending(process)) for process in experiment.processes]

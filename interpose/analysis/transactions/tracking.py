@@ -5,7 +5,7 @@ continues the transaction of another thread, whose name it has. Otherwise a tran
 terminal, whose time is think time, and lasts until the next one. In a thread with neither, each commit ends one, also
 the statement COMMIT. It began with the statement BEGIN, or with the first call of the database since the commit or
 rollback before; calls that no commit follows are in none. Tasks take turns: a commit of a task ends a transaction of
-the task, inside what its thread is in, until the thread has a call that is one. Names from data collectors take
+the task, inside what its thread is in, until a call of the thread is one itself. Names from data collectors take
 precedence over commits: each applies until the next name, or until it is cleared. Time before, between and after
 transactions has a name that begins with a dot, so each moment of a thread is in exactly one transaction, tasks aside.
 """
@@ -401,7 +401,7 @@ class Tracker:
 
 
 def number_of_task(thread: int, task: int) -> int:
-    """What stands for a task where a thread could be: more than the number of any thread."""
+    """The number that stands for a task in place of a thread's number: larger than that of any thread."""
     return task << 32 | thread
 
 

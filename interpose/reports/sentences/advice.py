@@ -57,7 +57,7 @@ _IN_CASE = {
     "children of C code": (
         "Look at what C code starts here: interpose processes lists only those of its children that are recorded."
     ),
-    "native loop": "Record without native calls: then it is known for what uvloop waits.",
+    "native loop": "Record without native calls to see what uvloop waits for.",
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",

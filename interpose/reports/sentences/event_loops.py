@@ -42,7 +42,7 @@ def _of_each(finding: Finding) -> str:
 
 def loop_waits(words: Wording, finding: Finding) -> str:
     if finding.unit == NATIVE_LOOP:
-        of_what = "something that native calls do not tell, such as a child process or a client"
+        of_what = "something that native calls do not show, such as a child process or a client"
         return f"The event loop waited for {of_what} ({words.of_time(finding.bound_ns)})."
     return (
         "The event loop waited for a timer, or for the network in an await that was not recorded"
