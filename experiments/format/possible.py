@@ -29,8 +29,8 @@ class PlainJudge:
         self._pick = layout.unsigned(JUDGED).picker(JUDGED)
 
     def impossible(self, events: Bytes) -> list[int]:
-        """The positions of events in the far future, years long, with more CPU than wall time, of no thread, or that
-        moved more than can be moved."""
+        """The positions of events in the far future, years long, with more CPU than wall time, with a number that no
+        thread has, or that moved more than can be moved."""
         return [
             place
             for place, (start_ns, wall_ns, cpu_ns, thread, moved) in enumerate(self._pick.many(events))
