@@ -341,7 +341,9 @@ def test_an_http_server_is_idle_between_the_requests_of_a_kept_connection(with_o
     assert (done.returncode, done.stderr) == (0, "")
     assert {each for each in kinds(main) if not each[0].startswith("threading.")} == {("select.poll.poll", "idle")}
     assert wall_ns(main, "idle") > LEAST_NS
-    assert kinds(worker)[-3:] == [served, ("socket.socket.recv_into", "idle"), served]
+    # It may also wait for the first request, and for the end of the connection.
+    made = kinds(worker)
+    assert made[made.index(served) :][:3] == [served, ("socket.socket.recv_into", "idle"), served]
     assert {kind for _, kind in kinds(worker)} == {"idle", "logic"}
     assert all(kinds_inside(done, founder, event) == {"sleep"} for _, kind, event in worker if kind == "logic")
 
