@@ -126,7 +126,8 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
     if by == TRANSACTION:
         return _of_transactions(analysis)
     cwd = experiment.founder.log.cwd
-    rows, aside = {}, set()
+    rows: dict[Name, Figures] = {}
+    aside: set[Name] = set()
     made = profile(analysis, by)
     for row in (with_code(made, by) if by in WITH_CODE else made).rows:
         sums, name = row.sums, _name(row, cwd)
