@@ -18,10 +18,10 @@ from recorded_examples import TOP, Workplace
 WIDTH = 100
 # The experiment that a command is about, by page and command.
 OUTPUTS = {
-    ("native.md", "interpose report --by intrinsic --limit 4"): "commits",
+    ("native.md", "interpose report --by intrinsic --limit 6"): "commits",
     ("native.md", "interpose processes"): "pipe",
     ("many-experiments.md", "interpose report 'nightly.*.er'"): "nightly",
-    ("counters.md", "interpose report --by function --limit 4"): "counted",
+    ("counters.md", "interpose report --by function --limit 8"): "counted",
     ("counters.md", "interpose display -metrics e.cpu:e.faults:i.faults:i.switches -limit 5 -functions"): "counted",
     ("filters.md", """interpose events --filter "KIND == 'db' && WALLL > 5ms\""""): "orders",
 }
