@@ -307,7 +307,7 @@ def test_what_the_loop_waited_for_in_no_recorded_await_is_told_as_that(loop):
 @pytest.mark.parametrize(
     ("library", "rule", "advice"),
     [
-        ("loop.cpython-312-x86_64-linux-gnu.so", "waits of event loop", "Record without native calls: "),
+        ("loop.cpython-312-x86_64-linux-gnu.so", "waits of event loop", "Record without native calls to see"),
         ("other.so", "slow calls", "See what was called before and after: interpose events."),
     ],
 )

@@ -290,6 +290,7 @@ def test_a_block_that_was_being_written_over_is_none(tmp_path):
     assert experiment.damages.found == []
 
 
+@pytest.mark.alone
 def test_the_time_before_the_ring_is_no_transaction_and_neither_is_its_cost_of_recording(traced, interpose_here):
     done = traced(
         """
