@@ -434,6 +434,7 @@ def test_the_page_and_the_view_have_the_counters_of_the_report(record, interpose
     assert sorted(int(text.lstrip("~").replace(",", "")) for text in map(faults.show, view.rows) if text) == told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by", ["function", "line", "kind", "thread"])
 def test_the_columns_of_counters_are_those_read_in_the_order_requested(record, interpose, work, by):
     wanted = ["migrations", "switches", "faults"]
