@@ -515,6 +515,7 @@ def test_the_summary_names_the_tests_that_waited_longest(tests):
     assert "next: interpose transactions test.1.er" in summary
 
 
+@pytest.mark.long
 def test_what_the_check_of_a_limit_waits_for_is_no_wait_of_the_test(tests, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work/conftest.py").write_text("""\
