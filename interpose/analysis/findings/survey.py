@@ -351,7 +351,8 @@ class Survey:
         counts[is_part][transaction] += number
 
     def add_logic(self, process: int, record: Record, sampled_in: str) -> None:
-        """Add the time of code that calls contain; of those in progress, it is not in calls."""
+        """Add the time of code that ended calls contain. Calls in progress are left out: their code counts as outside
+        of calls."""
         known = self._logic.setdefault((sampled_in, process, record.key[0]), Sums())
         known.add(record.sums)
 
