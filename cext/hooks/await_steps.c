@@ -49,9 +49,9 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
     if (is_number_of(await->intrinsic, KIND_db) || is_number_of(await->intrinsic, KIND_net))
-        await_answer(await, KIND_net);
+        answer_begins(&await->answer, thread->number, KIND_net);
     else if (is_number_of(await->intrinsic, KIND_process))
-        await_answer(await, KIND_process);
+        answer_begins(&await->answer, thread->number, KIND_process);
     if (UNLIKELY(await->scope && !index))
         await_joins(await, thread);
     if (UNLIKELY(await->has_context))
@@ -59,12 +59,11 @@ static void await_begins(struct await *await, struct thread *thread, struct read
                             await->state ? PyBytes_AS_STRING(await->state) : NULL);
 }
 
-static void answer_begins(struct await *await, const struct thread *thread)
+/* It may have been made known by an earlier step. */
+static void await_answer(struct await *await, const struct thread *thread)
 {
-    if (await->answer_by)
-        return;
-    await->thread = thread->number;
-    await_answer(await, KIND_net);
+    if (!await->answer.by)
+        answer_begins(&await->answer, thread->number, KIND_net);
 }
 
 /* SQLAlchemy makes in a greenlet what a coroutine outside of it awaits: the program's own frames are around that one. */
@@ -83,7 +82,7 @@ void step_begin(struct step *step, PyObject *awaited)
     struct thread *thread = state && !recorder_paused() ? recording() : NULL;
     step->thread = NULL;
     if (thread && await->slot->effect == EFFECT_answer)
-        answer_begins(await, thread);
+        await_answer(await, thread);
     if (!thread || thread->quiet || await->slot->effect == EFFECT_answer || thread->record->fields.depth >= OPEN_CALLS)
         return;
     if (UNLIKELY(thread->marked))

@@ -19,46 +19,6 @@ uint32_t *those_of_scope(const PyObject *scope)
     return &awaits_by_scope[hash % (sizeof awaits_by_scope / sizeof *awaits_by_scope)];
 }
 
-/* By the number of the thread: how many answers of servers and ends of children are awaited, and how many loops it has closed.
-   What a closed loop awaited never comes. Threads with the same index share it. */
-static struct answers {
-    uint32_t awaited[KIND_COUNT], closed;
-} answers_of_threads[256];
-
-static struct answers *answers_of(uint32_t thread)
-{
-    return &answers_of_threads[thread % (sizeof answers_of_threads / sizeof *answers_of_threads)];
-}
-
-void await_answer(struct await *await, enum kind kind)
-{
-    struct answers *answers = answers_of(await->thread);
-    await->answer_by = 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED);
-    await->answer_of = (uint8_t)kind;
-    __atomic_add_fetch(&answers->awaited[kind], 1, __ATOMIC_RELAXED);
-}
-
-void await_answered(struct await *await)
-{
-    struct answers *answers = answers_of(await->thread);
-    if (await->answer_by == 1 + __atomic_load_n(&answers->closed, __ATOMIC_RELAXED))
-        __atomic_sub_fetch(&answers->awaited[await->answer_of], 1, __ATOMIC_RELAXED);
-    await->answer_by = 0;
-}
-
-void answers_forget(uint32_t thread)
-{
-    struct answers *answers = answers_of(thread);
-    __atomic_add_fetch(&answers->closed, 1, __ATOMIC_RELAXED);
-    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
-        __atomic_store_n(&answers->awaited[kind], 0, __ATOMIC_RELAXED);
-}
-
-bool answer_is_awaited(uint32_t thread, enum kind kind)
-{
-    return __atomic_load_n(&answers_of(thread)->awaited[kind], __ATOMIC_RELAXED);
-}
-
 static size_t place_of_await(const PyObject *awaited)
 {
     size_t place = ((uintptr_t)awaited >> 4) * 0x9e3779b97f4a7c15u >> 20;
@@ -108,7 +68,7 @@ void await_forget(const PyObject *awaited)
     PyObject *told = await->told, *scope = await->scope, *state = await->state;
     if (scope)
         --*those_of_scope(scope);
-    await_answered(await);
+    answer_ends(&await->answer);
     await->awaited = NULL;
     awaits.used--;
     while (awaits.places[place = (place + 1) & (awaits.size - 1)].awaited) {
@@ -127,7 +87,7 @@ void awaits_forget(void)
     awaits.places = NULL;
     awaits.size = awaits.used = 0;
     memset(awaits_by_scope, 0, sizeof awaits_by_scope);
-    memset(answers_of_threads, 0, sizeof answers_of_threads);
+    answers_forget_all();
     tasks_forget();
 }
 

@@ -9,6 +9,7 @@
 #include "kinds.h"
 #include "core/recorder.h"
 #include "core/trace_context.h"
+#include "hooks/answers.h"
 #include "hooks/slot.h"
 
 /* An awaited call in progress, or an asynchronous generator with items to be awaited. */
@@ -25,8 +26,7 @@ struct await {
     bool is_inside_passed_over; /* in a task of its own */
     bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;
-    uint32_t answer_by; /* the loop of its thread that awaits an answer of another program or the end of a child, from 1; 0: none */
-    uint8_t answer_of;  /* which of the two: the kind */
+    struct answer answer; /* that it awaits */
     struct trace_context context; /* that the request came with */
     PyObject *state;              /* and its trace state; a reference to bytes, or NULL */
 };
@@ -39,17 +39,6 @@ struct await *await_add(PyObject *awaited);
 
 /* Entries after it in the same chain move up. */
 void await_forget(const PyObject *awaited);
-
-/* Note that an answer of a database or another server (net), or of a child (process), is awaited on the await's thread; and that it no longer is. */
-void await_answer(struct await *await, enum kind kind);
-
-void await_answered(struct await *await);
-
-/* The thread has closed a loop. */
-void answers_forget(uint32_t thread);
-
-/* Does a task on this thread await the answer of a database or another server (net), or of a child (process)? */
-bool answer_is_awaited(uint32_t thread, enum kind kind);
 
 /* Those of a parent are not the child's. */
 void awaits_forget(void);

@@ -64,7 +64,7 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
     struct await *await = await_find(awaited);
     if (await && has_not_begun(awaited, sort)) {
         await->call = 0;
-        await_answered(await);
+        answer_ends(&await->answer);
     }
     if (stays)
         Py_SET_TYPE(awaited, &sort->type);

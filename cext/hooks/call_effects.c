@@ -8,7 +8,7 @@
 #include "kinds.h"
 #include "core/children.h"
 #include "cpython/attributes.h"
-#include "hooks/await_table.h"
+#include "hooks/answers.h"
 #include "hooks/child_processes.h"
 #include "hooks/child_waits.h"
 #include "hooks/descriptors.h"

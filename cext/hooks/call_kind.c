@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "cpython/attributes.h"
-#include "hooks/await_table.h"
+#include "hooks/answers.h"
 #include "hooks/callers.h"
 #include "hooks/carried_transactions.h"
 #include "hooks/database_server.h"

@@ -4,11 +4,27 @@
 
 #include "core/spans.h"
 #include "cpython/tasks.h"
+#include "hooks/open_calls.h"
 
 static void runs(struct thread *thread, uint32_t greenlet)
 {
     thread->greenlet = greenlet;
     thread->record->fields.greenlet = greenlet;
+}
+
+/* What the outermost call with an answer waits for, until the greenlet runs again. Waits for work await none. */
+static void note_answer(struct aside *aside)
+{
+    for (uint32_t index = 0; index < aside->count; index++) {
+        uint32_t number = aside->open[index].intrinsic;
+        bool is_process = is_number_of(number, KIND_process);
+        if (is_idle_number(number))
+            return;
+        if (is_process || is_number_of(number, KIND_db) || is_number_of(number, KIND_net)) {
+            answer_begins(&aside->answer, aside->thread->number, is_process ? KIND_process : KIND_net);
+            return;
+        }
+    }
 }
 
 void lay_aside(struct aside *aside, PyObject *next)
@@ -17,6 +33,7 @@ void lay_aside(struct aside *aside, PyObject *next)
     bool is_recorded = thread_records(thread);
     uint32_t task = is_recorded && next ? number_of_task(next) : 0; /* now: it may be dead when it is asked for */
     aside->record = NULL;
+    aside->answer.by = 0;
     aside->thread = is_recorded && thread_records(thread) ? thread : NULL;
     if (!aside->thread)
         return;
@@ -36,11 +53,14 @@ void lay_aside(struct aside *aside, PyObject *next)
     for (uint32_t index = 0; index < aside->count; index++)
         record->open[index].call = 0; /* or the sampler would take it for one that begins */
     writing_end(thread);
+    note_answer(aside);
 }
 
-void take_up(const struct aside *aside)
+void take_up(struct aside *aside)
 {
     struct thread *thread = current_thread;
+    if (aside->answer.by)
+        answer_ends(&aside->answer);
     if (!aside->thread || thread != aside->thread || !thread_records(thread))
         return;
     runs(thread, aside->greenlet);

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/fields.h"
 #include "core/recorder.h"
+#include "hooks/answers.h"
 
 /* The calls in progress of a greenlet that is not running. */
 struct aside {
@@ -20,6 +21,7 @@ struct aside {
     uint32_t greenlet;
     struct thread_record *record; /* NULL: there are none */
     uint32_t count, serving;
+    struct answer answer; /* that one of them awaits */
     struct reading left;
     struct open_call open[OPEN_CALLS];
 };
@@ -27,7 +29,7 @@ struct aside {
 void lay_aside(struct aside *aside, PyObject *next);
 
 /* Not in a child that was forked meanwhile, which has another table. */
-void take_up(const struct aside *aside);
+void take_up(struct aside *aside);
 
 bool greenlets_begin(PyObject *capsule);
 

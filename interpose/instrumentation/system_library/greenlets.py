@@ -13,7 +13,7 @@ INTRINSICS = [
     Intrinsic("gevent.sleep", "gevent.hub:sleep", "sleep idle"),
     Intrinsic("gevent.ThreadPool.get", "gevent._threading:Queue.get", "idle sync", waits=True),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", waits=True),
-    *alike(*EVENT, "wait", "sync idle", waits=True),
+    *alike(*EVENT, "wait", "sync idle db", waits=True),  # by which gevent's `select` and `poll` wait, too
     *alike(*RESULT, "get", "sync idle", waits=True),
     *alike(*QUEUE, "get", "idle sync", choice="queue", keyword="block", waits=True),
     *alike(*QUEUE, "put", "sync idle", waits=True),
