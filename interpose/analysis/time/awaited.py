@@ -1,5 +1,5 @@
-"""What tasks awaited: answers of databases and of the network, and timers of requests; how often, in how many tasks,
-and for how long."""
+"""What tasks, and greenlets, awaited: answers of databases and of the network, and timers of requests; how often, in
+how many tasks, and for how long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from interpose.analysis.consolidation.records import Record, Records
-from interpose.analysis.time.turns import PLACE, Call, calls_of, has_tasks, waits_of_loops
+from interpose.analysis.time.turns import PLACE, Call, calls_of, has_greenlets, waits_of_loops
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
@@ -22,8 +22,9 @@ Span = tuple[int, int]
 class Awaited:
     """Calls of one intrinsic that were awaited at one line; of a database also about one statement.
 
-    `spans` are from when to when each was awaited, `tasks` the same of the first and the last call of a task together.
-    Of timers, `meanwhile` is when their loop waited as well.
+    `spans` are from when to when each was awaited, `tasks` the same of the first and the last call of a task together;
+    a task that serves several requests, as that of a connection, counts as one for each. Of timers, `meanwhile` is when
+    their loop waited as well.
     """
 
     kind: str
@@ -31,7 +32,7 @@ class Awaited:
     site: Site | None
     detail: str
     spans: list[Span] = field(default_factory=list)
-    tasks: dict[tuple[int, int], Span] = field(default_factory=dict)
+    tasks: dict[tuple[int, int, int], Span] = field(default_factory=dict)
     meanwhile: list[Span] = field(default_factory=list)
 
     @property
@@ -57,13 +58,15 @@ class Awaited:
     def add(self, call: Call) -> None:
         """Add one of the calls."""
         span = (call.start_ns, call.end_ns)
-        before = self.tasks.get((call.thread, call.task), span)
-        self.tasks[call.thread, call.task] = (min(before[0], span[0]), max(before[1], span[1]))
+        task = call.thread, call.task, call.parent
+        before = self.tasks.get(task, span)
+        self.tasks[task] = (min(before[0], span[0]), max(before[1], span[1]))
         self.spans.append(span)
 
 
 def awaited(process: Process, records: Records) -> list[Awaited]:
-    """The outermost awaited calls in the tasks of `process`; none if its events were not kept."""
+    """The outermost awaited calls in the tasks of `process`, and in its greenlets, of which the main one is no task;
+    none if its events were not kept."""
     names = ("intrinsic", "stack")
     places = [records.by.index(name) for name in names]
     wanted = {
@@ -71,11 +74,12 @@ def awaited(process: Process, records: Records) -> list[Awaited]:
         for each in records.calls()
         if _is_outermost(process, each, places[0]) and each.awaited_ns
     }
-    if not wanted or not has_tasks(process, records):
+    if not wanted:
         return []
     found: dict[tuple[object, ...], Awaited] = {}
+    with_main = has_greenlets(process, records)
     for call in calls_of(process, lambda values: values[PLACE] in wanted):
-        if call.task:
+        if call.task or with_main:
             grouped_by_line(process, call, found).add(call)
     return list(found.values())
 
@@ -88,7 +92,7 @@ def slept(process: Process, records: Records) -> list[Awaited]:
     timers = [each for each in records.calls() if process.intrinsic(each.key[places[0]]).kind == TIMER]
     served = [each for each in timers if each.suspended_ns and _is_served(process, each, places[0])]
     wanted = {tuple(each.key[place] for place in places) for each in served}
-    if not wanted or not has_tasks(process, records):
+    if not wanted:
         return []
     waits = {each for each in waits_of_loops(process, records) if process.intrinsic(each[0]).kind != IDLE}
     found: dict[int, dict[tuple[object, ...], Awaited]] = defaultdict(dict)

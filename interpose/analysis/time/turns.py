@@ -23,9 +23,8 @@ LONG_NS = 50_000_000
 # Reading more would take longer than a user wants to wait for a report; the beginning shows the pattern.
 EVENTS_AT_MOST = 500_000
 POLL_OF_UVLOOP = "uvloop.Loop.poll"
-SELECTORS = frozenset(
-    ("select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control", POLL_OF_UVLOOP)
-)
+LOOPS_IN_C = frozenset((POLL_OF_UVLOOP, "gevent.hub.Loop.poll"))
+SELECTORS = LOOPS_IN_C | {"select.epoll.poll", "select.poll.poll", "select.select", "select.kqueue.control"}
 # Of the C library: these wait for whatever comes first.
 NATIVE_SELECTORS = frozenset(
     NATIVE + name for name in ("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait")
@@ -45,6 +44,7 @@ class Call(NamedTuple):
     cpu_ns: int
     inner_wall_ns: int
     thread: int
+    parent: int
     intrinsic: int
     stack: int
     detail: int
@@ -124,7 +124,7 @@ def _is_by_uvloop(process: Process, stack: int) -> bool:
 
 
 def _is_in_loop(process: Process, number: int, stack: int) -> bool:
-    if process.intrinsic(number).name == POLL_OF_UVLOOP:
+    if process.intrinsic(number).name in LOOPS_IN_C:
         return True
     return any(frame.function.endswith(_LOOP) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
 
@@ -136,11 +136,14 @@ def has_events(process: Process) -> bool:
 
 def has_tasks(process: Process, records: Records) -> bool:
     """Whether coroutines were suspended, and no greenlets, which are tasks as well."""
-    if not any(each.suspended_ns for each in records.calls()):
-        return False
+    return any(each.suspended_ns for each in records.calls()) and not has_greenlets(process, records)
+
+
+def has_greenlets(process: Process, records: Records) -> bool:
+    """Whether greenlets took turns. A loop of theirs may run one several times a turn."""
     place = records.by.index("intrinsic")
     names = {process.intrinsic(number).name for number in {each.key[place] for each in records.calls()}}
-    return not any(name.startswith(_GREENLETS) for name in names)
+    return any(name.startswith(_GREENLETS) for name in names)
 
 
 def calls_of(process: Process, is_wanted: Wanted, spans: Sequence[Turn] = ()) -> Iterator[Call]:

@@ -39,7 +39,7 @@ _BY_RULE = {
     "unexplained wait": "A call that interpose does not record may be the cause: interpose doctor, docs/limits.md.",
     "computing": "See its lines: record with interpose run, then interpose report --by line.",
     "computing while idle": "They probably unpickled the work: send less data, or import modules before the first job.",
-    "awaits one by one": "Request them together, or await them together: asyncio.gather.",
+    "awaits one by one": "Request them together, or await them together: asyncio.gather, gevent.joinall.",
     "slow awaits": "Look at the service that answers, or request less from it.",
     "waits of event loop": "See what was awaited: interpose events.",
     "no lines": "Record with INTERPOSE_STACK=own.",
