@@ -11,6 +11,7 @@ from interpose.analysis.calls.profile import profile
 from interpose.analysis.transactions.response_times import transactions
 
 READS_TWICE_NS = 50e6  # between a clock of ours and one of the program's, on a machine that does other things
+CLOCKS_DIFFER_NS = 1e6  # between a clock that is set and one that is not
 
 # What every program under test has: a server asks `work` for an answer, a client keeps when it asked and was answered.
 COMMON = """
@@ -255,6 +256,48 @@ def test_a_request_of_flask_under_gunicorn_is_one_and_has_its_routes_name_inside
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
     assert served.details() == [f"GET {path}" for path in paths]
     served.check(paths, ["GET /orders/<int:number>"] * 4)
+
+
+PYWSGI = """
+    from gevent import monkey
+    monkey.patch_all()
+""" + COMMON + f"    client = {COMMON!r}" + """
+    import textwrap, gevent.pywsgi
+    def shop(environ, start_response):
+        work(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+    client = textwrap.dedent(client) + textwrap.dedent('''
+        client = connected(int(sys.argv[1]))
+        for number in range(3):
+            ask(client, f"/orders/{number}")
+            time.sleep(0.1)
+        client.close()
+    ''')
+    server = gevent.pywsgi.WSGIServer(("127.0.0.1", 0), shop, log=open("log", "w"))
+    server.start()
+    asking = [subprocess.Popen([sys.executable, "-S", "-c", client, str(server.server_port)]) for _ in range(2)]
+    [each.wait() for each in asking]
+    server.stop()
+"""
+
+
+@pytest.mark.packages
+def test_overlapping_requests_under_gevents_server_take_as_long_as_its_log_says(traced):
+    pytest.importorskip("gevent")
+
+    done = traced(PYWSGI, INTERPOSE_FOLLOW="off").ended_well()
+    served, said = Served(done), lines(done)
+    logged_s = sorted(float(line.split()[-1]) for line in (done.directory / "log").read_text().splitlines())
+    asked_ns = sorted(each["ended"] - each["begun"] for each in said if "asked" in each)
+    walls_ns = sorted(event.wall_ns for _, event in served.outermost)
+
+    assert sorted(served.details()) == sorted([f"GET /orders/{number}" for number in range(3)] * 2)
+    assert len(logged_s) == len(asked_ns) == 6
+    for wall_ns, logged, asked in zip(walls_ns, logged_s, asked_ns, strict=True):
+        assert 1e9 * logged - CLOCKS_DIFFER_NS <= wall_ns <= asked + READS_TWICE_NS
+    assert [len(chain) for kind, _, _, chain in served.inside if kind == "sleep"] == [1] * 6
+    assert served.idle == []
 
 
 UVICORN = COMMON + """

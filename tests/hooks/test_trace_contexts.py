@@ -181,6 +181,27 @@ def test_flask_under_waitress(traced):
 
 
 @pytest.mark.packages
+def test_gevents_server(traced):
+    pytest.importorskip("gevent")
+
+    done = traced("    from gevent import monkey; monkey.patch_all()" + ASKING + """
+    import gevent, gevent.pywsgi
+    def shop(environ, start_response):
+        gevent.sleep(0.01)
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+    server = gevent.pywsgi.WSGIServer(("127.0.0.1", 0), shop, log=None)
+    server.start()
+    asking = [gevent.spawn(lambda n=n: ask(connected(server.server_port), f"/orders/{n}")) for n in range(3)]
+    gevent.joinall(asking)
+    gevent.sleep(0.1)
+    server.stop()
+    """).ended_well()
+
+    check(done, [f"GET /orders/{number}" for number in range(3)])
+
+
+@pytest.mark.packages
 @pytest.mark.parametrize("without_extensions", ["", "1"])
 def test_aiohttp(traced, without_extensions):
     pytest.importorskip("aiohttp")

@@ -26,7 +26,7 @@ PACKAGES = {
     **dict.fromkeys(("ddtrace", "opentelemetry"), "tracers"),
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
-    "gevent": "greenlets",
+    "gevent": "greenlets web",
     "uvloop": "loops",
 }
 

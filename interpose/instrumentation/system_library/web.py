@@ -92,6 +92,16 @@ SERVERS = [
         **REQUEST,
     ),
     Intrinsic(
+        "gevent.pywsgi.WSGIHandler.handle_one_response",
+        "gevent.pywsgi:WSGIHandler.handle_one_response",
+        "logic",
+        detail="request",
+        argument=None,
+        attribute="command path",
+        headers="self.headers._headers",
+        **TRANSACTION,
+    ),
+    Intrinsic(
         "uvicorn.h11_impl.RequestResponseCycle.run_asgi",
         "uvicorn.protocols.http.h11_impl:RequestResponseCycle.run_asgi",
         "logic",
