@@ -40,14 +40,13 @@ def told(done):
     return [(each.rule, each.about, words.of(each)) for each in findings]
 
 
-def polling(tmp_path, started_by, lived_ns):
-    """What is found if the package joblib polls for half a second, 10 ms each, and `started_by` started a child."""
+def polling(tmp_path, started_by, lived_ns, taken_ns=10_000_000):
+    """What is found if the package joblib polls 50 times, and `started_by` started a child."""
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
     own = build.stack(build.site("/home/u/app.py", 8, "main"))
     polls = build.stack(build.site("/venv/lib/site-packages/joblib/parallel.py", 1820, "_retrieve", own=0), own)
     starts = build.stack(build.site(f"/venv/lib/site-packages/{started_by}", 40, "start", own=0), own)
     sleep = build.intrinsic("time.sleep", "sleep")
-    taken_ns = 10_000_000
     build.events([
         event(number * taken_ns, taken_ns, call=number + 1, stack=polls, intrinsic=sleep) for number in range(50)
     ])
@@ -66,6 +65,14 @@ def test_a_package_that_polls_waits_for_the_children_that_it_started(tmp_path):
     assert (rule, wall_ns) == ("child processes", 400_000_000)
     assert "waited for" not in sentence
     assert "At app.py:8 main, joblib slept again and again while child processes (worker) ran (400 ms" in sentence
+
+
+def test_sleeps_of_a_tenth_of_a_second_which_take_longer_are_polls(tmp_path):
+    taken_ns = 104_137_385  # in the mean: gunicorn's, while it waits for its workers to end
+
+    ((rule, wall_ns, _),) = polling(tmp_path, "joblib/externals/loky/process_executor.py", 50 * taken_ns, taken_ns)
+
+    assert (rule, wall_ns) == ("child processes", 50 * taken_ns)
 
 
 @pytest.mark.parametrize(

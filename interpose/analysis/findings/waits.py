@@ -42,7 +42,8 @@ PIPE = "pipe"
 POOL = "pool"
 # The unit of short sleeps of an installed package until something else is done.
 POLL = "poll"
-POLLS_AT_LEAST, POLL_NS = 10, 100_000_000
+# Packages sleep for up to a tenth of a second between two looks; that takes longer, most of all on a busy machine.
+POLLS_AT_LEAST, POLL_NS = 10, 150_000_000
 # Waits at these may be for anyone, too: threads use them.
 CHANNELS = ("multiprocessing.connection.", "multiprocessing.Queue.")
 # A lock that was waited for less often was met by chance.
