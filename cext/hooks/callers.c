@@ -29,10 +29,11 @@ static frame *caller_of(frame *called)
     return called ? frame_outer(called) : NULL;
 }
 
-/* Threads that wait by conditions and events until they are given work, or until its time has come. */
+/* Threads that wait by locks, conditions and events until they are given work, or until its time has come. */
 #define WORKERS(X) \
     X("_feed", "multiprocessing/queues.py", "sends what was put into a queue") \
     X("handler_thread", "/waitress/task.py", "answers requests") \
+    X("_work", "/trio/_core/_thread_cache.py", "runs functions") \
     X("_main_loop", "/apscheduler/schedulers/blocking.py", "starts jobs at their times") \
     X("worker", "/opentelemetry/sdk/_shared_internal/", "exports in batches") \
     X("_ticker", "/opentelemetry/sdk/metrics/_internal/export/", "exports at intervals")
@@ -40,8 +41,10 @@ static frame *caller_of(frame *called)
 bool is_worker(void)
 {
     frame *caller = frame_innermost(PyThreadState_Get());
-#define IS_WORKER(function, file, meaning) is_of(caller, function, file) ||
-    return WORKERS(IS_WORKER) false;
+    Py_ssize_t bytes;
+    const char *name = caller ? bytes_of_text(frame_code(caller)->co_name, &bytes) : NULL;
+#define IS_WORKER(function, file, meaning) (strcmp(name, function) == 0 && is_in(caller, file)) ||
+    return name && (WORKERS(IS_WORKER) false);
 #undef IS_WORKER
 }
 

@@ -17,17 +17,19 @@ _PLACES = (
     ("concurrent/futures/process.py", "_process_worker"),
     ("multiprocessing/pool.py", "worker"),
     ("anyio/_backends/_asyncio.py", "WorkerThread.run"),
+    ("anyio/_backends/_trio.py", "run_sync_in_worker_thread.<locals>.wrapper"),
+    ("trio/_threads.py", "to_thread_run_sync.<locals>.worker_fn"),
 )
 _FILES = tuple(file for file, _ in _PLACES)
 
 
 def work_of_pool(frames: Sequence[Site]) -> Site | None:
     """The outermost line of a pool's work; if the pool itself made the call, its line. None outside of pools. `frames`
-    are from the innermost outward."""
-    calling = next((place for place, each in enumerate(reversed(frames)) if _calls_work(each)), None)
+    are from the innermost outward. The innermost pool counts: anyio's on trio has its work called by trio's."""
+    calling = next((place for place, each in enumerate(frames) if _calls_work(each)), None)
     if calling is None:
         return None
-    inside = frames[: len(frames) - calling]
+    inside = frames[: calling + 1]
     return next((each for each in reversed(inside) if each.file != inside[-1].file), inside[0])
 
 
