@@ -176,6 +176,10 @@ cdef bint know_loops() except False:
     if PyModule_Check(module) and _kept.get("loops") is not module:
         _kept["loops"] = module
         put_hook(module, "_set_running_loop", <void *>see_loop, SIGNATURE_pair)
+    module = _modules.get("sys")
+    if PyModule_Check(module) and _kept.get("hooks of loops") is not module:
+        _kept["hooks of loops"] = module
+        put_hook(module, "set_asyncgen_hooks", <void *>see_loop_hooks, SIGNATURE_triple)
     return True
 
 

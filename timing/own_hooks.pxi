@@ -56,6 +56,14 @@ cdef PyObject *see_loop(slot *self, PyObject *module, PyObject *loop) noexcept:
     return result
 
 
+# An event loop sets its hooks of asynchronous generators when it begins to run, and restores the others when it ends.
+cdef PyObject *see_loop_hooks(slot *self, PyObject *module, PyObject *arguments, PyObject *keywords) noexcept:
+    cdef PyObject *result = (<triple_function>self.real)(module, arguments, keywords)
+    if result != NULL and recorded_state() != NULL:
+        loop_hooks_are_set()
+    return result
+
+
 # os._exit runs no handlers; the experiment learns the status all the same.
 cdef PyObject *see_exit(
     slot *self, PyObject *module, PyObject *const *arguments, Py_ssize_t count, PyObject *names

@@ -524,6 +524,7 @@ cdef extern from "hooks/await_table.h":
 
 cdef extern from "cpython/tasks.h":
     void loop_runs(const PyObject *)
+    void loop_hooks_are_set()
 
 cdef extern from "hooks/greenlets.h":
     struct c_aside "aside":

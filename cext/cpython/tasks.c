@@ -228,21 +228,32 @@ bool object_lives(const PyObject *object, uint32_t identity)
     return lives;
 }
 
-PyObject *outermost_from(frame *inner, PyObject *awaited)
-{
-    PyObject *outermost = awaited;
-    for (; inner && frame_is_of_generator(inner); inner = frame_outer(inner))
-        outermost = frame_generator(inner);
-    return outermost;
-}
-
-enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine in which it is made */
-
 static bool is_of_coroutine(frame *frame)
 {
     return frame_is_of_generator(frame) &&
            (frame_code(frame)->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE));
 }
+
+static frame *outermost_coroutine(frame *inner)
+{
+    frame *outermost = NULL;
+    for (; inner && frame_is_of_generator(inner); inner = frame_outer(inner))
+        if (is_of_coroutine(inner))
+            outermost = inner;
+    return outermost;
+}
+
+PyObject *outermost_from(frame *inner, PyObject *awaited)
+{
+    frame *outermost = NULL;
+    for (frame *each = inner; each && frame_is_of_generator(each); each = frame_outer(each))
+        outermost = each;
+    if (outermost && UNLIKELY(!is_of_coroutine(outermost))) /* a loop that is a generator itself, as trio's is */
+        outermost = outermost_coroutine(inner);
+    return outermost ? frame_generator(outermost) : awaited;
+}
+
+enum { CALLS_OF_A_TASK = 64 }; /* between a call and the coroutine in which it is made */
 
 PyObject *outermost_here(void)
 {
@@ -274,6 +285,14 @@ void loop_runs(const PyObject *loop)
     struct thread *thread = recording();
     if (thread)
         thread->in_loop = loop && loop != Py_None;
+}
+
+/* Every loop sets these hooks while it runs, also one that does not announce itself to asyncio, such as trio's. */
+void loop_hooks_are_set(void)
+{
+    struct thread *thread = recording();
+    if (thread)
+        thread->in_loop = running_state()->async_gen_firstiter != NULL;
 }
 
 uint32_t task_here(PyObject *awaited)

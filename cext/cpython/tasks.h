@@ -37,3 +37,6 @@ VISIBLE PyObject *const *find_running_tasks(void);
 
 /* The event loop that runs on the thread from now on, or none. */
 VISIBLE void loop_runs(const PyObject *loop);
+
+/* The thread's hooks of asynchronous generators were set, or restored. */
+VISIBLE void loop_hooks_are_set(void);

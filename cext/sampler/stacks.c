@@ -216,7 +216,7 @@ static bool name_frames(struct reading_of_stack *reading, uint32_t *number)
     return true;
 }
 
-/* The outermost of the coroutines and generators around the innermost coroutine, each of which runs the next one. */
+/* The outermost coroutine around the innermost one, if only generators are between them, each of which runs the next one. */
 static const struct read_frame *task_in(const struct reading_of_stack *reading)
 {
     unsigned index = 0;
@@ -224,9 +224,11 @@ static const struct read_frame *task_in(const struct reading_of_stack *reading)
         index++;
     if (index == reading->count)
         return NULL;
-    while (index + 1 < reading->count && reading->frames[index + 1].is_of_generator)
-        index++;
-    return &reading->frames[index];
+    const struct read_frame *outermost = &reading->frames[index];
+    for (; index < reading->count && reading->frames[index].is_of_generator; index++)
+        if (reading->frames[index].is_of_coroutine)
+            outermost = &reading->frames[index];
+    return outermost;
 }
 
 static void tell_tasks(const struct reading_of_stack *reading, struct found_stack *found)

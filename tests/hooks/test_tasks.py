@@ -41,6 +41,33 @@ async def main():
 
 asyncio.run(main())
 """
+TRIO = """
+import time, trio
+
+async def other():
+    await trio.sleep(0)
+    time.sleep(0.001)
+
+async def work0():
+    await trio.sleep(0.03)
+    time.sleep(0.001)
+
+async def work1():
+    await trio.sleep(0.02)
+    time.sleep(0.001)
+
+async def work2():
+    await trio.sleep(0.01)
+    time.sleep(0.001)
+
+async def main():
+    await other()
+    async with trio.open_nursery() as nursery:
+        for work in work0, work1, work2:
+            nursery.start_soon(work)
+
+trio.run(main)
+"""
 GREENLETS = """
 import time
 from greenlet import getcurrent, greenlet
@@ -88,7 +115,7 @@ def tasks_of_functions(done: Traced) -> set[tuple[str, int]]:
 
 
 @pytest.mark.interpreter_lock
-@pytest.mark.parametrize(("program", "needed"), [(TASKS, "asyncio"), (GREENLETS, "greenlet")])
+@pytest.mark.parametrize(("program", "needed"), [(TASKS, "asyncio"), (TRIO, "trio"), (GREENLETS, "greenlet")])
 def test_a_task_has_the_same_number_in_calls_line_events_and_functions(traced, program, needed):
     pytest.importorskip(needed)
 

@@ -1,14 +1,16 @@
-"""trio: its threads without work are idle, and others are named by their work."""
+"""trio: its tasks have numbers and names, its loop is known as one, and its threads without work are idle."""
 
 import json
 from collections import Counter
 
 import pytest
 from idling import kinds, other_threads, waits, wall_ns
+from tracing import events_of
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.time.turns import LONG_NS
 
 pytest.importorskip("trio")
 pytestmark = [pytest.mark.packages]
@@ -45,6 +47,118 @@ def test_a_cached_thread_without_work_is_idle(traced):
     assert all(sum(rested_ns[:2]) - 50 * MS < wall_ns(each, "idle") < ran_ns for each in workers)
     assert "lock not released" not in [each.rule for each in found_in(survey)]
     assert survey.idle_ns > 4 * (sum(rested_ns) - 3 * 50 * MS)
+
+
+TASKS = """
+import json, time, trio
+took_ns = {}
+async def work(name):
+    begun_ns = time.monotonic_ns()
+    for _ in range(3):
+        await trio.sleep(0.02)
+        time.sleep(0.001)
+    took_ns[name] = time.monotonic_ns() - begun_ns
+async def first():
+    await work("first")
+async def second():
+    await work("second")
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(first)
+        nursery.start_soon(second)
+        nursery.start_soon(trio.sleep, 0.01)
+time.sleep(0.001)
+trio.run(main)
+time.sleep(0.001)
+print(json.dumps(took_ns))
+"""
+
+
+def test_tasks_have_numbers_and_the_names_of_their_functions(traced):
+    done = traced(TASKS)
+    founder = done.experiment.founder
+    took_ns = json.loads(done.stdout)
+    calls = Counter((each.task and founder.task_names[each.task]) for each in done.events("time.sleep"))
+    slept = Counter(founder.task_names[each.task] for each in done.events("trio.sleep"))
+
+    assert calls == {0: 2, "first": 3, "second": 3}
+    assert slept == {"first": 3, "second": 3, "sleep": 1}
+    assert len({each.task for each in done.events("trio.sleep")}) == 3
+    for name, whole_ns in took_ns.items():
+        mine = [each for each in done.events("trio.sleep") if founder.task_names[each.task] == name]
+        assert 3 * 20 * MS <= sum(each.wall_ns for each in mine) <= whole_ns
+    assert not any(each.task for each in events_of(founder, "select.epoll.poll"))
+
+
+BLOCKING = """
+import json, time, trio
+took = {"time.sleep": [], "": []}
+def timed(name, work):
+    begun_ns, used_ns = time.monotonic_ns(), time.thread_time_ns()
+    work()
+    took[name].append([time.monotonic_ns() - begun_ns, time.thread_time_ns() - used_ns])
+def compute():
+    sum(number * number % 7 for number in range(1_500_000))
+async def handle():
+    for _ in range(3):
+        await trio.sleep(0.01)
+        timed("time.sleep", lambda: time.sleep(0.06))
+        timed("", compute)
+        await trio.sleep(0.01)
+async def main():
+    async with trio.open_nursery() as others:
+        for _ in range(4):
+            others.start_soon(trio.sleep, 60)
+        await handle()
+        others.cancel_scope.cancel()
+trio.run(main)
+print(json.dumps(took))
+"""
+
+
+def test_a_loop_is_said_to_be_blocked_for_as_long_as_the_program_measured(traced):
+    done = traced(BLOCKING)
+    took = json.loads(done.stdout)
+    blocks = Survey(Analysis(done.experiment)).blocks
+
+    slept, code = ([each.wall_ns for each in blocks if each.intrinsic == name] for name in ("time.sleep", ""))
+    assert len(slept) == 3 and sum(slept) <= sum(wall_ns for wall_ns, _ in took["time.sleep"])
+    assert len(code) >= sum(cpu_ns > max(LONG_NS, 0.6 * wall_ns) + 5 * MS for wall_ns, cpu_ns in took[""])
+    assert sum(code) <= sum(cpu_ns for _, cpu_ns in took[""]) + 5 * MS
+    assert {(each.task, each.waiting) for each in blocks} == {("main", 4)}
+
+
+ASKING = """
+import json, socketserver, threading, time, trio
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        while line := self.rfile.readline():
+            time.sleep(0.02)
+            self.wfile.write(line)
+server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+async def main():
+    stream = await trio.open_tcp_stream("127.0.0.1", server.server_address[1])
+    begun_ns = time.monotonic_ns()
+    for _ in range(20):
+        await stream.send_all(b"x\\n")
+        await stream.receive_some()
+    print(time.monotonic_ns() - begun_ns)
+    await trio.sleep(0)
+    await stream.aclose()
+trio.run(main)
+server.shutdown()
+"""
+
+
+def test_the_waits_of_the_loop_are_no_slow_calls(traced):
+    done = traced(ASKING)
+    asked_ns = int(done.stdout)
+    every = found_in(Survey(Analysis(done.experiment)))
+    found = [each for each in every if each.first and "epoll" in each.first.intrinsic]
+
+    assert [each.rule for each in found] == ["waits of event loop"]
+    assert 0.9 * 20 * 20 * MS <= found[0].wall_ns <= asked_ns
 
 
 HANDED_OVER = """
@@ -89,3 +203,62 @@ def test_a_library_function_in_a_thread_is_named(traced, run_sync, run):
     (requests,) = (each for each in found if each.intrinsic == "urllib.request.urlopen")
     assert (requests.rule, requests.calls, requests.site.function) == ("slow calls", 40, "urlopen")
     assert requests.wall_ns > 0.95 * served_ns
+
+
+LOCKED = """
+import time, trio
+async def locked(lock):
+    async with lock:
+        await trio.sleep(0.05)
+async def main():
+    lock, begun_ns = trio.Lock(), time.monotonic_ns()
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(locked, lock)
+    print(time.monotonic_ns() - begun_ns)
+trio.run(main)
+"""
+
+
+def test_tasks_that_wait_for_a_lock_wait_for_their_turn(traced):
+    done = traced(LOCKED)
+    ran_ns = int(done.stdout)
+
+    (found,) = (each for each in found_in(Survey(Analysis(done.experiment))) if each.rule == "waits for a turn")
+
+    assert (found.units, found.first.intrinsic, found.site or found.first.site.function) == (4, "trio.Lock.acquire", "locked")
+    assert 4 * 50 * MS <= found.wall_ns <= ran_ns
+
+
+HOOKS = """
+import sys, trio
+def first(generator):
+    print("first", generator.__name__)
+async def items():
+    yield 1
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.sleep, 0)
+    print([each async for each in items()], sys.get_asyncgen_hooks().firstiter is not None)
+print(repr(sys.set_asyncgen_hooks), sys.set_asyncgen_hooks.__doc__)
+for given in ((1,), (None, 2), (None, None, None)):
+    try:
+        sys.set_asyncgen_hooks(*given)
+    except TypeError as error:
+        print(error)
+trio.run(main)
+sys.set_asyncgen_hooks(firstiter=first)
+try:
+    items().__anext__().send(None)
+except StopIteration as end:
+    print(end.value)
+sys.set_asyncgen_hooks(*[None, None])
+print(sys.get_asyncgen_hooks())
+"""
+
+
+def test_the_hooks_of_loops_behave_as_without_us(traced):
+    on, off = traced(HOOKS), traced(HOOKS, INTERPOSE="0")
+
+    assert off.stdout.count("\n") > 6
+    assert (on.stdout, on.stderr, on.returncode) == (off.stdout, off.stderr, off.returncode)

@@ -40,6 +40,24 @@ asyncio.run(main())
 turn("", 0.2)
 """
 
+TRIO = """
+import trio
+async def alpha():
+    for _ in range(30):
+        turn("alpha", 0.02)
+        await trio.sleep(0)
+async def beta():
+    for _ in range(30):
+        turn("beta", 0.01)
+        await trio.sleep(0)
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(alpha)
+        nursery.start_soon(beta)
+trio.run(main)
+turn("", 0.2)
+"""
+
 GREENLETS = """
 import greenlet
 hub = greenlet.getcurrent()
@@ -95,6 +113,12 @@ def check(spent, experiment):
 @pytest.mark.alone
 def test_tasks_of_asyncio_are_told_by_name_or_by_coroutine(sampled):
     check(*sampled(TASKS))
+
+
+@pytest.mark.alone
+def test_tasks_of_trio_are_told_by_their_functions(sampled):
+    pytest.importorskip("trio")
+    check(*sampled(TRIO))
 
 
 @pytest.mark.alone

@@ -15,7 +15,7 @@ from interpose.experiments.model.stacks import Site
 
 Function = tuple[str, str]
 # Frames from here outward are of the loop and of the program that runs it, and not of the task.
-_LOOPS = ("_run_once", "Runner.run", "run_until_complete", "run_forever")
+_LOOPS = ("_run_once", "Runner.run", "run_until_complete", "run_forever", "unrolled_run")
 
 
 def with_lines(blocks: Sequence[Block], sampled: Sampled) -> list[Block]:

@@ -1,4 +1,4 @@
-"""Turns of asyncio's event loops that took long, and the calls in them.
+"""Turns of the event loops of asyncio and trio that took long, and the calls in them.
 
 The loop waits in its selector once a turn, and runs a task at most once a turn. So between two calls of a task in one
 turn nothing else ran. Of a loop whose waits are not recorded, each long call that was never suspended counts as a turn.
@@ -30,7 +30,7 @@ NATIVE_SELECTORS = frozenset(
     NATIVE + name for name in ("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait")
 )
 _LIBRARY_OF_UVLOOP = "loop."  # and what its extension module's file is called further
-_LOOP = "_run_once"
+_LOOPS = ("_run_once", "IOManager.get_events")  # of asyncio and trio
 _FRAMES_OF_LOOP = 4
 _GREENLETS = ("gevent.", "eventlet.", "greenlet.")
 
@@ -126,7 +126,7 @@ def _is_by_uvloop(process: Process, stack: int) -> bool:
 def _is_in_loop(process: Process, number: int, stack: int) -> bool:
     if process.intrinsic(number).name in LOOPS_IN_C:
         return True
-    return any(frame.function.endswith(_LOOP) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
+    return any(frame.function.endswith(_LOOPS) for frame in islice(process.frames(stack), _FRAMES_OF_LOOP))
 
 
 def has_events(process: Process) -> bool:

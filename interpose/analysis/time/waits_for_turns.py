@@ -1,4 +1,5 @@
-"""Tasks that waited for their turn: for what a pool, a lock, a semaphore or a queue of asyncio lets only some have."""
+"""Tasks that waited for their turn: for what a pool, a lock, a semaphore or a queue of asyncio lets only some have,
+or a lock of trio."""
 
 from __future__ import annotations
 
@@ -15,13 +16,14 @@ from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 
-FOR_A_TURN = frozenset(("asyncio.Lock.acquire", "asyncio.Queue.put"))
+FOR_A_TURN = frozenset(("asyncio.Lock.acquire", "asyncio.Queue.put", "trio.Lock.acquire"))
 # A semaphore may count work, but `async with` gives back what it got.
 SEMAPHORE = "asyncio.Semaphore.acquire"
 # Tasks mostly wait for these to be told something, or for work; in a pool, for what others have.
 STOCK = "asyncio.Queue.get"
 IN_A_POOL = frozenset((SEMAPHORE, STOCK, "asyncio.Event.wait", "asyncio.Condition.wait"))
 _ASYNCIO = "/asyncio/"
+_OF_LOOPS = ("asyncio.", "trio.")
 _POOL = re.compile("pool", re.IGNORECASE)
 # The same rule as in cext/hooks/callers.c. A pool's worker also waits in its file, but for work.
 _TAKEN = re.compile("acquire|borrow|channel|checkout|client|conn|resource|session", re.IGNORECASE | re.ASCII)
@@ -140,7 +142,7 @@ def _is_for_a_turn(process: Process, record: Record, places: list[int]) -> bool:
     """Whether others had what these outermost calls waited for."""
     intrinsic, stack = (record.key[place] for place in places)
     name, around = process.intrinsic(intrinsic).name, record.outer_call
-    is_inner = around is not None and process.intrinsic(around.key[places[0]]).name.startswith("asyncio.")
+    is_inner = around is not None and process.intrinsic(around.key[places[0]]).name.startswith(_OF_LOOPS)
     if is_inner or name not in FOR_A_TURN | IN_A_POOL:
         return False
     site = process.own_line(stack)

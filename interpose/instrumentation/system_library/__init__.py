@@ -28,6 +28,7 @@ PACKAGES = {
     "aiofiles": "threaded",
     "gevent": "greenlets web",
     "uvloop": "loops",
+    "trio": "nurseries",
 }
 
 
