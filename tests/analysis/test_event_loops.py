@@ -250,6 +250,17 @@ def test_awaits_of_one_task_one_after_the_other_could_be_together(loop):
     assert loop.told() == [("awaits one by one", 1, 390, 0)]
 
 
+def test_awaits_of_other_tasks_at_the_same_time_do_not_count_as_one_by_one(loop):
+    asked(loop, 25, lambda number: HANDLER)
+    since_ns = loop.now[1]
+    loop.wait(200 * MS, kind="net")
+    for task in range(10, 15):
+        loop.awaiting(since_ns, task=task, name="asyncpg.fetch", kind="db", detail=BY_NUMBER)
+    found = [each for each in found_in(loop.survey()) if each.rule == "awaits one by one"]
+
+    assert [(each.calls, each.units, each.wall_ns, each.each_ns) for each in found] == [(25, 1, 250 * MS, 10 * MS)]
+
+
 def test_a_few_in_each_of_many_tasks_are_slow_awaits(loop):
     asked(loop, 40, lambda number: 10 + number // 2)
 

@@ -161,6 +161,46 @@ def test_the_waits_of_the_loop_are_no_slow_calls(traced):
     assert 0.9 * 20 * 20 * MS <= found[0].wall_ns <= asked_ns
 
 
+REQUESTS = """
+import httpx, threading, time, trio
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        time.sleep(0.02)
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+async def get(client, number):
+    await client.get(url + str(number))
+async def main():
+    async with httpx.AsyncClient() as client:
+        begun_ns = time.monotonic_ns()
+        for number in range(25):
+            await get(client, number)
+        print(time.monotonic_ns() - begun_ns)
+        async with trio.open_nursery() as nursery:
+            for number in range(5):
+                nursery.start_soon(get, client, number)
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = "http://127.0.0.1:%d/" % server.server_port
+trio.run(main)
+server.shutdown()
+"""
+
+
+def test_requests_one_by_one_are_those_that_one_task_made(traced):
+    pytest.importorskip("httpx")
+    done = traced(REQUESTS)
+    asked_ns = int(done.stdout)
+
+    (found,) = (each for each in found_in(Survey(Analysis(done.experiment))) if each.rule == "awaits one by one")
+
+    assert (found.calls, found.units) == (25, 1)
+    assert 25 * 20 * MS <= found.wall_ns <= asked_ns
+
+
 HANDED_OVER = """
 import anyio, json, threading, time, trio, urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -226,7 +266,8 @@ def test_tasks_that_wait_for_a_lock_wait_for_their_turn(traced):
 
     (found,) = (each for each in found_in(Survey(Analysis(done.experiment))) if each.rule == "waits for a turn")
 
-    assert (found.units, found.first.intrinsic, found.site or found.first.site.function) == (4, "trio.Lock.acquire", "locked")
+    first = found.first
+    assert (found.units, first.intrinsic, first.site.function) == (4, "trio.Lock.acquire", "locked")
     assert 4 * 50 * MS <= found.wall_ns <= ran_ns
 
 

@@ -59,15 +59,17 @@ def _cause(survey: Survey, block: Block) -> tuple[str, str, Site | None, str]:
 
 
 def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
-    """Statements or requests that a task awaited one after the other, from one line."""
+    """Statements or requests that a task awaited one after the other, from one line. Tasks that awaited only a few there
+    may have done so at the same time, and do not count."""
     floor = Floor(AWAITS_AT_LEAST, TIMES_IN_A_TASK)
-    for each in survey.awaited:
+    for each in (each.in_tasks_with(TIMES_IN_A_TASK) for each in survey.awaited):
         calls, tasks = len(each.spans), len(each.tasks)
-        if _is_request(each) and each.sum_ns >= AWAITS_SHARE * each.tasks_ns:
+        if calls and _is_request(each) and each.sum_ns >= AWAITS_SHARE * each.tasks_ns:
             rows, wall_ns, facts = _evidence(survey, [each])
             unit = "transaction" if any(row.transaction for row in rows) else "task"
             bound_ns = spared_ns(wall_ns, calls, tasks)
-            made = found("awaits one by one", rows, bound_ns, units=tasks, unit=unit, about=each.detail, **facts)
+            facts |= {"units": tasks, "made": calls}
+            made = found("awaits one by one", rows, bound_ns, unit=unit, about=each.detail, **facts)
             yield replace(made, floor=floor)
 
 

@@ -3,9 +3,9 @@ how many tasks, and for how long."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from interpose.analysis.consolidation.records import Record, Records
 from interpose.analysis.time.turns import PLACE, Call, calls_of, has_greenlets, waits_of_loops
@@ -22,9 +22,9 @@ Span = tuple[int, int]
 class Awaited:
     """Calls of one intrinsic that were awaited at one line; of a database also about one statement.
 
-    `spans` are from when to when each was awaited, `tasks` the same of the first and the last call of a task together;
-    a task that serves several requests, as that of a connection, counts as one for each. Of timers, `meanwhile` is when
-    their loop waited as well.
+    `spans` are from when to when each was awaited, `owners` the thread, the task and the call around each, and `tasks`
+    from when to when the first and the last call of one owner together: a task that serves several requests, as that of
+    a connection, counts as one for each. Of timers, `meanwhile` is when their loop waited as well.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class Awaited:
     site: Site | None
     detail: str
     spans: list[Span] = field(default_factory=list)
+    owners: list[tuple[int, int, int]] = field(default_factory=list)
     tasks: dict[tuple[int, int, int], Span] = field(default_factory=dict)
     meanwhile: list[Span] = field(default_factory=list)
 
@@ -57,11 +58,18 @@ class Awaited:
 
     def add(self, call: Call) -> None:
         """Add one of the calls."""
-        span = (call.start_ns, call.end_ns)
-        task = call.thread, call.task, call.parent
-        before = self.tasks.get(task, span)
-        self.tasks[task] = (min(before[0], span[0]), max(before[1], span[1]))
+        span, owner = (call.start_ns, call.end_ns), (call.thread, call.task, call.parent)
+        before = self.tasks.get(owner, span)
+        self.tasks[owner] = (min(before[0], span[0]), max(before[1], span[1]))
         self.spans.append(span)
+        self.owners.append(owner)
+
+    def in_tasks_with(self, least: int) -> Awaited:
+        """Those of tasks that have at least so many of them."""
+        calls = Counter(self.owners)
+        kept = [(span, owner) for span, owner in zip(self.spans, self.owners, strict=True) if calls[owner] >= least]
+        tasks = {owner: span for owner, span in self.tasks.items() if calls[owner] >= least}
+        return replace(self, spans=[span for span, _ in kept], owners=[owner for _, owner in kept], tasks=tasks)
 
 
 def awaited(process: Process, records: Records) -> list[Awaited]:
