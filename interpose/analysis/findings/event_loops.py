@@ -59,8 +59,8 @@ def _cause(survey: Survey, block: Block) -> tuple[str, str, Site | None, str]:
 
 
 def awaits_one_by_one(survey: Survey) -> Iterator[Finding]:
-    """Statements or requests that a task awaited one after the other, from one line. Tasks that awaited only a few there
-    may have done so at the same time, and do not count."""
+    """Statements or requests that a task awaited one after the other, from one line. Tasks that awaited only a few
+    there may have done so at the same time, and do not count."""
     floor = Floor(AWAITS_AT_LEAST, TIMES_IN_A_TASK)
     for each in (each.in_tasks_with(TIMES_IN_A_TASK) for each in survey.awaited):
         calls, tasks = len(each.spans), len(each.tasks)
