@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -360,6 +361,59 @@ def test_a_transaction_that_a_commit_implies_takes_as_long_as_the_program_measur
     assert found[".INIT"].response_ns > slept_ns
     assert made.thread_ns == analysis.total.wall_ns
     assert "sleep within a transaction" not in [each.rule for each in findings(Analysis(done.experiment))]
+
+
+UNITS_OF_WORK = {
+    "sqlite3": """
+        from contextlib import closing
+        def work():
+            with closing(sqlite3.connect("units.db")) as connection, connection:
+                connection.execute("insert into t values (1)")
+    """,
+    "a cursor": """
+        def work():
+            cursor = made.cursor()
+            cursor.execute("insert into t values (1)")
+            made.commit()
+            cursor.close()
+    """,
+    "a pool": """
+        def work():
+            made.execute("insert into t values (1)")
+            made.commit()
+            made.rollback()
+    """,
+}
+REPEATED = """
+    import json, sqlite3, time
+    made = sqlite3.connect("units.db")
+    made.execute("create table t (a)")
+    made.commit()
+    {}
+    took = []
+    for _ in range(8):
+        time.sleep(0.05)
+        begun = time.perf_counter_ns()
+        work()
+        took.append(time.perf_counter_ns() - begun)
+    print(json.dumps(took))
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+@pytest.mark.parametrize("way", UNITS_OF_WORK)
+def test_no_time_between_two_units_of_work_is_in_a_transaction(traced, way, consolidates):
+    program = textwrap.dedent(REPEATED).format(textwrap.dedent(UNITS_OF_WORK[way]))
+    done = traced(program, INTERPOSE_CONSOLIDATE=consolidates)
+    took_ns = json.loads(done.stdout)
+    found = {row.name: row for row in transactions(Analysis(done.experiment)).rows if row.name[0] != "."}
+    row = found["work"]
+
+    assert len(found) == 2
+    assert row.sums.calls == 8
+    assert "sleep" not in row.split
+    assert row.response_ns <= sum(took_ns)
+    assert row.sums.wall_most_ns <= max(took_ns)
 
 
 COMMITS_AS_STATEMENTS = """

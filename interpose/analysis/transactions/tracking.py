@@ -32,6 +32,7 @@ MARK = "interpose.transaction"
 DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked at each such call
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 ROLLBACK = "rollback"
+CLOSES = ("close", "reset")  # of a connection or cursor: after the work, also by a pool, so nothing begins with it
 _BEGINS = re.compile(r"\W*(begin|start\s+transaction)\b", re.IGNORECASE)
 # END is of SQLite and PostgreSQL, ABORT of PostgreSQL. COMMIT PREPARED and ROLLBACK TO do not end the transaction.
 _COMMITS = re.compile(
@@ -457,9 +458,10 @@ def _package(intrinsic: Intrinsic) -> str:
 
 def _of_driver(intrinsic: Intrinsic) -> int:
     """What calls mean of a driver whose commits are recorded."""
-    if intrinsic.kind != "db" or intrinsic.transaction not in ("", "ends"):
+    method = intrinsic.name.rpartition(".")[2]
+    if intrinsic.kind != "db" or intrinsic.transaction not in ("", "ends") or method in CLOSES:
         return 0
-    return ASKS | (DROPS if intrinsic.name.rpartition(".")[2] == ROLLBACK else 0)
+    return ASKS | (DROPS if method == ROLLBACK else 0)
 
 
 def _is_typed(process: Process) -> bool:
