@@ -58,7 +58,8 @@ PyObject *items_as_now(PyObject *list)
 static bool is_compiled_field(PyObject *found)
 {
     static const char *const types[] = {"aiohttp._http_parser.RawRequestMessage",
-                                        "ddtrace.internal.native._native.SpanData"};
+                                        "ddtrace.internal.native._native.SpanData",
+                                        "grpc._cython.cygrpc.CallDetails", "grpc._cython.cygrpc.RequestCallEvent"};
     bool is_field = Py_IS_TYPE(found, &PyGetSetDescr_Type), is_known = false;
     for (size_t place = 0; is_field && place < sizeof types / sizeof *types; place++)
         is_known = is_known || strcmp(PyDescr_TYPE(found)->tp_name, types[place]) == 0;

@@ -115,6 +115,23 @@ uint32_t number_of_wait(const struct call *call, PyObject *result)
     return is_for_child ? slot->intrinsic + slot->kinds[KIND_process] : span.intrinsic;
 }
 
+/* The number of waits for another thread of a client, which receives; 0 until there is one. */
+static uint32_t wait_for_receiver;
+
+static uint32_t kind_of_wait_for_receiver(const struct slot *slot)
+{
+    __atomic_store_n(&wait_for_receiver, slot->intrinsic + slot->kinds[KIND_net], __ATOMIC_RELAXED);
+    return slot->kinds[KIND_net];
+}
+
+/* Is the call made by such a wait? A lock that a client takes itself is no wait for an answer. */
+static bool is_of_wait_for_receiver(const struct thread *thread)
+{
+    uint32_t depth = thread->record->fields.depth;
+    return inside(thread, KIND_net) && thread->record->open[depth - 1].intrinsic ==
+                                           __atomic_load_n(&wait_for_receiver, __ATOMIC_RELAXED);
+}
+
 static uint32_t kind_by_choice(const struct call *call, const struct thread *thread)
 {
     const struct slot *slot = call->slot;
@@ -134,6 +151,8 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
     case CHOICE_pool:
         return slot->kinds[kind_of_result(call)];
     case CHOICE_worker:
+        if (slot->kinds[KIND_net] && inside(thread, KIND_net))
+            return kind_of_wait_for_receiver(slot);
         return slot->kinds[is_worker() ? KIND_idle : KIND_sync];
     case CHOICE_stock:
         return slot->kinds[is_stock(call->span.stack) ? KIND_sync : KIND_idle];
@@ -155,5 +174,7 @@ uint32_t chosen_kind(const struct call *call, const struct thread *thread)
         return slot->kinds[KIND_db];
     if (slot->kinds[KIND_process] && inside(thread, KIND_process)) /* how it is seen that a child has ended */
         return slot->kinds[KIND_process];
+    if (slot->lock && slot->kinds[KIND_net] && is_of_wait_for_receiver(thread))
+        return slot->kinds[KIND_net];
     return busy_while_serving(slot, kind_by_choice(call, thread), thread);
 }

@@ -112,7 +112,7 @@ static uint32_t name_detail(PyObject *name)
 {
     Py_ssize_t bytes;
     const char *given = bytes_of_text(name, &bytes);
-    return given ? argument_intern(KIND_logic, given, (size_t)bytes) : 0;
+    return given && bytes ? argument_intern(KIND_logic, given, (size_t)bytes) : 0;
 }
 
 uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, PyObject *mount, bool is_name)
@@ -120,8 +120,10 @@ uint32_t kept_route_detail(PyObject *object, PyObject *ways, PyObject *method, P
     uint32_t number = 0;
     for (Py_ssize_t place = 0; !number && place < PyTuple_GET_SIZE(ways); place++) {
         PyObject *pattern = attribute_at(object, PyTuple_GET_ITEM(ways, place));
-        if (pattern && PyUnicode_CheckExact(pattern))
-            number = is_name ? name_detail(pattern) : pattern_detail(method, mount, pattern);
+        if (is_name)
+            number = name_detail(pattern);
+        else if (pattern && PyUnicode_CheckExact(pattern))
+            number = pattern_detail(method, mount, pattern);
         Py_XDECREF(pattern);
     }
     return number;

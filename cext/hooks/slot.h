@@ -66,7 +66,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(child,      "the first kind where it waits for one child by its number; idle where for whichever ends first") \
     X(deliveries, "idle where a client of RabbitMQ waits for deliveries; else passed through") \
     X(pool,       "process; sync where what `attribute` leads to is a pool of threads") \
-    X(worker,     "the first kind; idle where a thread waits that only does what it is given") \
+    X(worker,     "the first kind; idle where a thread waits that only does what it is given; net in a call that is") \
     X(stock,      "idle; sync where a module of pools, of an installed package, waits for what others have taken")
 
 /* What a call changes in the known descriptors and children. */

@@ -39,6 +39,7 @@ IN_THREADS_OF_PACKAGES = {
     "celery.worker.fast_trace_task",
     "dramatiq.rabbitmq.Consumer.__next__",
     "gevent.ThreadPool.get",
+    *(each.name for each in of_packages(["grpc"])),  # test_grpc
     "kombu.redis.Channel.brpop_start",
     "starlette.background.BackgroundTask.__call__",  # test_background_tasks
     "starlette.routing.Route.handle",

@@ -27,6 +27,7 @@ PACKAGES = {
     **dict.fromkeys(("click", "prompt_toolkit", "rich"), "terminals"),
     "aiofiles": "threaded",
     "gevent": "greenlets web",
+    "grpc": "grpc",
     "uvloop": "loops",
     "trio": "nurseries",
 }

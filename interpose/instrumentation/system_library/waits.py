@@ -11,6 +11,7 @@ RLOCK = ("threading.RLock.", "_thread:RLock.")
 SEMAPHORE = ("multiprocessing.SemLock.", "_multiprocessing:SemLock.")
 
 TOLD = {"choice": "queue", "keyword": "block"}  # idle, unless it is told not to wait, or a pool takes from its stock
+GIVEN = {"choice": "worker", "waits": True}
 TAKEN = {"detail": "holder", "argument": None, "waits": True}
 
 INTRINSICS = [
@@ -24,13 +25,13 @@ INTRINSICS = [
         waits=True,
     ),
     Intrinsic("time.sleep", "time:sleep", "sleep idle process"),
-    *alike(*LOCK, "acquire", "sync idle process", lock="plain", choice="worker", **TAKEN),
-    *alike(*LOCK, "acquire_lock __enter__", "sync idle process", lock="plain", **TAKEN),
+    *alike(*LOCK, "acquire", "sync idle process net", lock="plain", choice="worker", **TAKEN),
+    *alike(*LOCK, "acquire_lock __enter__", "sync idle process net", lock="plain", **TAKEN),
     *alike(*RLOCK, "acquire __enter__ _acquire_restore", "sync idle process", lock="recursive", **TAKEN),
     *alike(*SEMAPHORE, "acquire __enter__", "sync idle", lock="semaphore", waits=True),
-    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle process", choice="worker", waits=True),
+    *alike("threading.Condition.", "threading:Condition.", "wait", "sync idle process net", **GIVEN),
     *alike("threading.Semaphore.", "threading:Semaphore.", "acquire", "sync idle", waits=True),
-    *alike("threading.Event.", "threading:Event.", "wait", "sync idle process", choice="worker", waits=True),
+    *alike("threading.Event.", "threading:Event.", "wait", "sync idle process", **GIVEN),
     *alike("threading.Barrier.", "threading:Barrier.", "wait", "sync idle", waits=True),
     *alike("threading.Thread.", "threading:Thread.", "join", "sync idle process", waits=True),
     *alike("threading.", "threading:", "_shutdown", "sync", waits=True),
