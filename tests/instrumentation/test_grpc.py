@@ -31,6 +31,7 @@ def add_handlers(server):
         "Add": grpc.stream_unary_rpc_method_handler(add),
         "Fail": grpc.unary_unary_rpc_method_handler(fail),
         "Raise": grpc.unary_unary_rpc_method_handler(fault),
+        "Hold": grpc.unary_unary_rpc_method_handler(hold),
     }
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("shop.Shop", handlers),))
     if IS_REGISTERED:
@@ -64,6 +65,11 @@ def fail(request, context):
     context.abort(grpc.StatusCode.NOT_FOUND, "none")
 def fault(request, context):
     raise ValueError("wrong")
+def hold(request, context):
+    gone = threading.Event()
+    if context.add_callback(gone.set):
+        gone.wait()
+    return request
 def timed(name, call):
     begun = time.perf_counter_ns()
     try:
@@ -91,8 +97,8 @@ def ask():
         said.append([list(each) for each in call.trailing_metadata()])
         timed("/shop.Shop/Fail", lambda: one("Fail")(b"hush"))
         timed("/shop.Shop/Raise", lambda: one("Raise")(b"hush"))
-        timed("late", lambda: one("Get")(b"hush", timeout=0.005))
-        future = one("Get").future(b"hush")
+        timed("late", lambda: one("Hold")(b"hush", timeout=0.005))
+        future = one("Hold").future(b"hush")
         said.append([future.cancel(), future.cancelled()])
         pool.submit(int).result()
     server.stop(None)
@@ -124,6 +130,8 @@ async def fail(request, context):
     await context.abort(grpc.StatusCode.NOT_FOUND, "none")
 async def fault(request, context):
     raise ValueError("wrong")
+async def hold(request, context):
+    await asyncio.Event().wait()
 async def until_all_are_answered():
     while any(each.get_name().startswith("HandleExceptions") for each in asyncio.all_tasks()):
         await asyncio.sleep(0)
@@ -157,7 +165,7 @@ async def main():
         await until_all_are_answered()
         await timed("/shop.Shop/Fail", lambda: one("Fail"))
         await timed("/shop.Shop/Raise", lambda: one("Raise"))
-        await timed("late", lambda: one("Get", timeout=0.005))
+        await timed("late", lambda: one("Hold", timeout=0.005))
         cancelled = channel.unary_unary("/shop.Shop/Get", **OF_CLIENT)(b"hush")
         said.append(cancelled.cancel())
         try:
