@@ -10,8 +10,10 @@
 
 #include "core/exclusive.h"
 #include "core/filter_rules.h"
+#include "core/log.h"
 #include "core/open_file.h"
 #include "core/recorder.h"
+#include "core/session.h"
 
 enum { FILTER_NAME = 128 };
 
@@ -128,16 +130,27 @@ static void decide(const char *lineage)
     switch_to(on);
 }
 
+static void tell_unread(int failed)
+{
+    char attributes[160];
+    snprintf(attributes, sizeof attributes, "text=\"a filter could not be read (%s): the one before stays in force\"",
+             error_in_words(failed));
+    recorder_say("warning", attributes);
+}
+
 void filter_read(const char *directory, const char *lineage, uint32_t changes)
 {
     char path[PATH_BYTES];
     int saved = errno;
     leave_none_out();
     bool is_one = changes && snprintf(path, sizeof path, "%s/filter", directory) < (int)sizeof path;
-    if (is_one ? rules_read(path) : rules_forget())
+    int failed = is_one ? rules_read(path) : rules_forget();
+    if (failed != EAGAIN)
         filter_take_changes(changes); /* else the next call does */
     next_serial();
     decide(lineage);
+    if (failed && failed != EAGAIN)
+        tell_unread(failed);
     errno = saved;
 }
 

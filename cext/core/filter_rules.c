@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "core/filter_rules.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,29 +103,29 @@ static void put_in_force(struct filter_rules *rules)
     __atomic_store_n(&in_force, rules, __ATOMIC_SEQ_CST);
 }
 
-bool rules_forget(void)
+static int take_rules(char *text)
 {
-    struct filter_rules *rules = unused_rules();
-    if (!rules)
-        return false;
-    rules->count = 0;
-    put_in_force(rules);
-    return true;
-}
-
-bool rules_read(const char *path)
-{
-    static char text[FILTER_BYTES]; /* the lock is held: one is enough */
     struct filter_rules *rules = unused_rules();
     char *rest = NULL;
     if (!rules)
-        return false;
+        return EAGAIN;
     rules->count = 0;
-    if (file_read(path, text, sizeof text))
-        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-            take_rule(rules, line);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        take_rule(rules, line);
     put_in_force(rules);
-    return true;
+    return 0;
+}
+
+int rules_forget(void)
+{
+    char none[] = "";
+    return take_rules(none);
+}
+
+int rules_read(const char *path)
+{
+    static char text[FILTER_BYTES]; /* the lock is held: one is enough */
+    return file_read(path, text, sizeof text) || errno == 0 ? take_rules(text) : errno; /* empty: no rules */
 }
 
 /* --- asking them */

@@ -36,10 +36,10 @@ const struct filter_rules *rules_in_force(void);
 const struct filter_rules *rules_hold(void);
 void rules_let_go(void);
 
-/* None, or those of the file, hold from now on. The exclusive lock is held. False: all structures are being asked, and
-   those in force stay. */
-bool rules_forget(void);
-bool rules_read(const char *path);
+/* None, or those of the file, hold from now on. The exclusive lock is held. Else those in force stay, and it returns
+   EAGAIN where all structures are being asked, or why the file cannot be read. */
+int rules_forget(void);
+int rules_read(const char *path);
 
 /* Whether there is a rule of that class; whether there is one that includes, and does not only exclude. */
 bool rules_have(enum filtered_by by);

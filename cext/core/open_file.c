@@ -91,8 +91,11 @@ bool file_read(const char *path, char *text, size_t bytes)
     int opened = file_open(path, O_RDONLY);
     if (opened < 0)
         return false;
+    errno = 0;
     ssize_t got = read(opened, text, bytes - 1);
+    int failed = errno;
     close(opened);
+    errno = failed;
     text[got > 0 ? got : 0] = 0;
     return got > 0;
 }

@@ -24,7 +24,7 @@ int directory_may_grow(const char *path);
 /* Remove an experiment's directory with the files that one has. */
 VISIBLE void directory_discard(const char *path);
 
-/* Read a file of the kernel as text that ends with a zero byte. False if there is none. */
+/* Read a file as text that ends with a zero byte. False if there is none, with errno set; 0 if it is empty. */
 bool file_read(const char *path, char *text, size_t bytes);
 
 /* A descriptor of a file that is not ours, to read it; -1 with errno set. */

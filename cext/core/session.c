@@ -65,10 +65,10 @@ void session_restart(void)
     __atomic_store_n(&stopped, 0, __ATOMIC_RELAXED);
 }
 
-/* It takes no lock and allocates nothing, as strerror may; since glibc 2.32. */
+/* Without a lock and without allocating, as strerror may; since glibc 2.32. */
 extern const char *strerrordesc_np(int) __attribute__((weak));
 
-static const char *in_words(int reason)
+const char *error_in_words(int reason)
 {
     if (reason == RESERVE_REACHED)
         return "too little disk is free";
@@ -84,7 +84,7 @@ void session_stop(int error)
     int reason = error ? error : ENOSPC;
     __atomic_store_n(&stopped, reason, __ATOMIC_RELAXED);
     usage_sample(OVERVIEW_STOPPED, reason);
-    log_stopped(in_words(reason));
+    log_stopped(error_in_words(reason));
 }
 
 void session_stop_where_disk_is_low(void)

@@ -40,6 +40,9 @@ void session_restart(void);
 /* Stop recording; the program continues, and its later calls count as dropped. The caller holds the exclusive lock. */
 void session_stop(int error);
 
+/* What an error number of the system, or RESERVE_REACHED, means. It takes no lock and allocates nothing. */
+const char *error_in_words(int reason);
+
 /* The same, because no more disk space is free than the reserve. */
 void session_stop_where_disk_is_low(void);
 

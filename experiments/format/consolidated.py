@@ -7,7 +7,6 @@ negative, except the -1 that stands for no outer record.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from interpose.errors import Caught, ExperimentError
 from interpose.experiments.format.compressed import zstandard_module
 from interpose.experiments.format.sequences import Ranges
-from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import replacing
 from interpose.experiments.model.files import DataFile, OpenFile
 
 NAME = "consolidated"
@@ -73,22 +72,10 @@ class Consolidated:
 
 def write(directory: str, said: Consolidated, records: Iterable[Found]) -> None:
     """Replace the records of the process in `directory`, at once for all readers. Raises OSError."""
-    path = os.path.join(directory, NAME)
-    written = os.path.join(directory, f".{NAME}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(written)
-    descriptor = os.open(written, flags, 0o600)
-    try:
-        os.fchmod(descriptor, names.file_mode(directory))
-        with open(descriptor, "wb") as file:
-            _write(file, said, records)
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(written, path)
-    except BaseException:
-        os.unlink(written)
-        raise
+    with replacing(os.path.join(directory, NAME)) as file:
+        _write(file, said, records)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _write(file: Any, said: Consolidated, records: Iterable[Found]) -> None:

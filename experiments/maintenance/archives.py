@@ -15,10 +15,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import create, create_directory, open_or_create
 from interpose.experiments.model.files import Damages, open_plain
 
 ARCHIVES = "archives"
@@ -118,6 +119,7 @@ class Archive:
     """
 
     def __init__(self, founder: str, *, common: str | None = None, wait: bool = True) -> None:
+        self.founder = founder
         self._directory = os.path.join(founder, ARCHIVES)
         self._common = common
         _make_directory(self._directory)
@@ -171,7 +173,7 @@ class Archive:
         """Copy into a new file; returns its path, the name that it shall have, and its size."""
         written = os.path.join(self._place, f".new.{os.getpid()}")
         hashed, size_bytes = hashlib.sha256(), 0
-        with open(_create(written), "wb") as file:
+        with open(create(written), "wb") as file:
             try:
                 for chunk in _chunks(source):
                     hashed.update(chunk)
@@ -187,12 +189,12 @@ class Archive:
         source, target = os.path.join(self._place, name), os.path.join(self._directory, name)
         if os.path.lexists(target):
             return
-        try:
-            os.link(source, target)
-        except OSError:
-            with open(open_plain(source), "rb") as content, open(_create(target), "wb") as file:
-                for chunk in _chunks(content.fileno()):
-                    file.write(chunk)
+        if _have_one_owner(source, self._directory):
+            with suppress(OSError):
+                return os.link(source, target)
+        with open(open_plain(source), "rb") as content, open(create(target), "wb") as file:
+            for chunk in _chunks(content.fileno()):
+                file.write(chunk)
 
 
 def _chunks(descriptor: int) -> Iterator[bytes]:
@@ -204,10 +206,14 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
 
 def _make_directory(path: str) -> None:
     try:
-        names.make_like_above(path)
+        create_directory(path)
     except FileExistsError:
         if os.path.islink(path):
             raise
+
+
+def _have_one_owner(path: str, other: str) -> bool:
+    return os.stat(path).st_uid == os.stat(other).st_uid
 
 
 def _has(path: str, size_bytes: int) -> bool:
@@ -219,15 +225,5 @@ def _has(path: str, size_bytes: int) -> bool:
     return stat.S_ISREG(found.st_mode) and found.st_size == size_bytes
 
 
-def _create(path: str) -> int:
-    return _opened(path, os.O_EXCL)
-
-
 def _open_to_append(path: str) -> int:
-    return _opened(path, os.O_APPEND | os.O_NONBLOCK)
-
-
-def _opened(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    os.fchmod(descriptor, names.file_mode(os.path.dirname(path)))
-    return descriptor
+    return open_or_create(path, os.O_WRONLY | os.O_APPEND)

@@ -30,6 +30,7 @@ from interpose.experiments.format.layout import DataType, Layout, Packer, Unpack
 from interpose.experiments.format.records import BlockHead, CompressedHead
 from interpose.experiments.format.sequences import Sequences
 from interpose.experiments.maintenance.space import give_back, is_local
+from interpose.experiments.metadata.creating import open_or_create
 from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
 
 LEVEL = 1  # of zstandard; level 3 saves 1 % more and takes a fifth longer
@@ -175,9 +176,7 @@ class Drain:
             raise OSError(error.errno, error.strerror, os.path.join(self._directory, NAME)) from None
 
     def _open(self) -> None:
-        path = os.path.join(self._directory, NAME)
-        self._into = os.open(path, _FLAGS | os.O_CREAT, 0o600)
-        os.fchmod(self._into, 0o600)
+        self._into = open_or_create(os.path.join(self._directory, NAME), os.O_RDWR)
 
     def empty(self) -> None:
         """Truncate `events` once everything was moved and the process has ended."""

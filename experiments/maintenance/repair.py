@@ -16,6 +16,7 @@ from interpose.experiments.format.compressed import CompressedFile, Found
 from interpose.experiments.format.elements import LARGEST_XML_BYTES
 from interpose.experiments.format.layout import DataType, LayoutError
 from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import replacing
 from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
@@ -178,26 +179,11 @@ def _repair_compressed(directory: str, data: DataType, log: Log) -> None:
 
 
 def _keep_only(blocks: list[Found], path: str) -> None:
-    written = f"{path}.{os.getpid()}"
     descriptor = open_plain(path)
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with open(os.open(written, flags, 0o600), "wb") as kept:
-            os.fchmod(kept.fileno(), os.fstat(descriptor).st_mode & 0o777)
+        with replacing(path) as kept:
             for found in blocks:
                 kept.write(OpenFile(descriptor).read(found.offset, found.end - found.offset))
                 kept.write(bytes(-kept.tell() % compressed.ALIGNED_BYTES))
-        os.rename(written, path)
-    except OSError:
-        _remove_if_there(written)
-        raise
     finally:
         os.close(descriptor)
-
-
-def _remove_if_there(path: str) -> None:
-    """Remove a file that may not have been made."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass

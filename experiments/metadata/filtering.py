@@ -6,6 +6,7 @@ import os
 import time
 
 from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.creating import replacing
 from interpose.experiments.metadata.describe import element
 from interpose.experiments.metadata.endings import append
 from interpose.experiments.model.process import Process
@@ -23,14 +24,8 @@ def change_filter(founder: Process, text: str, compiled: bytes) -> None:
     """
     control = Control(founder)
     control.read()  # otherwise nobody would read it
-    path = os.path.join(founder.directory, FILTER)
-    new = f"{path}.new"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, compiled)
-    finally:
-        os.close(descriptor)
-    os.rename(new, path)
+    with replacing(os.path.join(founder.directory, FILTER)) as file:
+        file.write(compiled)
     note(founder, "filter", text)
     control.ask_for_filter()
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from interpose.errors import ExperimentError
 from interpose.experiments.format.elements import Attributes, read_elements
-from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import replacing
 from interpose.experiments.model.files import Damages
 
 LABELS = "labels.xml"
@@ -91,16 +91,12 @@ def _mark(attributes: Attributes) -> Mark | None:
 
 def write_marks(directory: str, marks: Iterable[Mark]) -> None:
     """Replace the marks of the experiment, at once for all readers. Raises OSError."""
-    written = os.path.join(directory, f".{LABELS}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(written, flags, 0o600), "w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), names.file_mode(directory))
-        file.write('<?xml version="1.0" encoding="utf-8"?>\n<labels>\n')
-        for mark in marks:
-            comment = f' comment="{_escaped(mark.comment)}"' if mark.comment else ""
-            file.write(f'  <mark name="{mark.name}" action="{mark.action}" time_ns="{mark.time_ns}"{comment}/>\n')
-        file.write("</labels>\n")
-    os.rename(written, os.path.join(directory, LABELS))
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<labels>"]
+    for mark in marks:
+        comment = f' comment="{_escaped(mark.comment)}"' if mark.comment else ""
+        lines.append(f'  <mark name="{mark.name}" action="{mark.action}" time_ns="{mark.time_ns}"{comment}/>')
+    with replacing(os.path.join(directory, LABELS)) as file:
+        file.write("\n".join([*lines, "</labels>", ""]).encode())
 
 
 def _escaped(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from interpose.errors import ExperimentError
-from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import replacing
 from interpose.experiments.model.files import Damages, open_plain
 
 LARGEST_BYTES = 64 * 1024
@@ -33,14 +33,5 @@ def write_lines(directory: str, name: str, lines: list[str]) -> None:
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
     if len(data) > LARGEST_BYTES:
         raise ExperimentError(f"{directory}/{name}: {name} are at most {LARGEST_BYTES >> 10} KiB")
-    written = os.path.join(directory, f".{name}.{os.getpid()}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(written, flags, 0o600)
-    os.fchmod(descriptor, names.file_mode(directory))
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(data)
-        os.rename(written, os.path.join(directory, name))
-    except OSError:
-        os.unlink(written)
-        raise
+    with replacing(os.path.join(directory, name)) as file:
+        file.write(data)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from interpose.errors import Caught
 from interpose.experiments.maintenance.archives import OBJECT, SOURCE, Archive, Entry, hash_of, read_content, read_index
+from interpose.experiments.metadata.creating import rights_of_owner
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
@@ -152,12 +153,13 @@ def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Li
 
 def _copied(archive: Archive, wanted: Wanted, roots: Roots, largest_bytes: int) -> Entry:
     """Raises Refused, OSError, or ValueError if the path cannot be one."""
-    real = os.path.realpath(wanted.path)
-    if _is_private(wanted.path) or _is_private(real):
-        raise Refused("its name is that of a secret")
-    if wanted.kind == SOURCE and not roots.hold(real):
-        raise Refused("not below a directory that the program imported from")
-    descriptor = open_source(real, largest_bytes)
+    with rights_of_owner(archive.founder):
+        real = os.path.realpath(wanted.path)
+        if _is_private(wanted.path) or _is_private(real):
+            raise Refused("its name is that of a secret")
+        if wanted.kind == SOURCE and not roots.hold(real):
+            raise Refused("not below a directory that the program imported from")
+        descriptor = open_source(real, largest_bytes)
     try:
         found = os.fstat(descriptor)
         _check(descriptor, found, wanted, largest_bytes)

@@ -1,5 +1,6 @@
 """Filters at the source: what is one, what is none, and which calls each leaves out."""
 
+import errno
 import os
 
 import pytest
@@ -364,6 +365,40 @@ def test_with_a_filter_that_is_none_the_session_goes_on_and_its_report_tells(tra
     assert len(seen(done)) == 10
     told = interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
     assert "warning  INTERPOSE_FILTER=colour=red: 'colour' is not one of" in told
+
+
+def test_a_filter_that_cannot_be_read_is_told_and_the_one_before_stays_in_force(traced, interpose_here):
+    done = traced(
+        """
+        import os, subprocess, sys
+        experiment = os.path.abspath("test.1.er")
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("INTERPOSE")}
+        behind = (
+            "import os, sys; from interpose.cli.main import main; main(['control', sys.argv[1], 'filter', 'off']);"
+            "os.chdir(sys.argv[1]); os.rename('filter', 'behind'); os.symlink('behind', 'filter')"  # is not followed
+        )
+        def control(*words, how=("-m", "interpose", "control")):
+            command = [sys.executable, *how, experiment, *words]
+            return subprocess.run(command, capture_output=True, text=True, env={**plain, "INTERPOSE_LINEAGE": "off"})
+        def look(path):
+            try:
+                os.stat(path)
+            except FileNotFoundError:
+                pass
+        control("filter", "kind=db")
+        look("/in-outer")
+        control(how=("-c", behind))  # of which we hear when it has ended
+        look("/in-thread")
+        print(control().stdout)
+        control("filter", "off")
+        look("/first")
+        """,
+    )
+
+    why = f"a filter could not be read ({os.strerror(errno.ELOOP)}): the one before stays in force"
+    assert {text for text in seen(done) if text.startswith("/")} == {"/first"}
+    assert f" warning  {why}\n" in done.stdout
+    assert f"warning  {why}" in interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout
 
 
 def test_nothing_is_filtered_where_nothing_is_said():

@@ -16,6 +16,7 @@ from interpose.config import filters, keywords
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.metadata.filtering import change_filter, note
+from interpose.experiments.metadata.log import WARNING
 from interpose.experiments.metadata.pauses import Switch
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process_numbers import number_to_show
@@ -141,6 +142,9 @@ def _status(experiment: Experiment, text: str) -> None:
     if not any(is_running(process) for process in experiment.processes):
         state = "ended"
     print(clean(f"{experiment.name}  process {number_to_show(log)}  {state}  filter {said}"))
+    for event in log.events:
+        if event.kind == WARNING:
+            print(clean(f" warning  {event.text}"))
 
 
 ACTS: dict[str, Callable[[Experiment, str], None]] = {

@@ -1,0 +1,229 @@
+"""What root adds to another user's experiment is that user's, and root gives nothing away that was not just made."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from tracing import environment, start_in
+
+from interpose.cli.main import main
+from interpose.experiments.metadata.creating import create, create_directory, open_or_create, replacing
+from interpose.experiments.model.experiment import Experiment
+from tests.build import Build
+
+pytestmark = [
+    pytest.mark.any_python,
+    pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="only root becomes other users"),
+]
+
+USER = 50_000
+AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+
+
+@pytest.fixture
+def theirs():
+    """A directory of the user's, which every user reaches."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        os.chown(name, USER, USER)
+        yield Path(name)
+
+
+@pytest.fixture
+def options(theirs):
+    """What lets the user run our interpreter, which may be one that only we may read."""
+    for options in ([], ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]):
+        words = [*AS_USER, *options, sys.executable, "-c", "import interpose"]
+        if subprocess.run(words, cwd=theirs, capture_output=True).returncode == 0:
+            return options
+    pytest.skip("other users cannot run this interpreter")
+
+
+@pytest.fixture
+def as_user(theirs, options):
+    """Runs a command of interpose as the user."""
+
+    def run(*words):
+        command = [*AS_USER, *options, sys.executable, "-m", "interpose", *words]
+        variables = {**environment(), "HOME": str(theirs), "COLUMNS": "200"}
+        return subprocess.run(command, cwd=theirs, env=variables, capture_output=True, text=True)
+
+    return run
+
+
+def give(path):
+    for each in [path, *path.rglob("*")]:
+        os.lchown(each, USER, USER)
+
+
+@pytest.fixture
+def experiment(theirs):
+    """An experiment of the user's, whose program has ended."""
+    source = theirs / "orders.py"
+    source.write_text("import os\n")
+    build = Build(theirs / "test.1.er", host=os.uname().nodename, time_ns=time.time_ns(), cwd=str(theirs))
+    build.intrinsic("os.stat", "file")
+    build.stack(build.site(str(source), 1, "main"))
+    build.events([{"intrinsic": 1, "thread": 1, "stack": 1, "start_ns": 5, "wall_ns": 5, "call": 1}])
+    build.thread(recorded=1, main=1)
+    build.ended(2 * 10**9, 10)
+    build.log_events.append(f'<root path="{theirs}"/>')
+    made = build.write()
+    give(theirs)
+    return made
+
+
+def not_theirs(directory):
+    """What is another user's, or the user may not read, as another program says that runs with the user's rights."""
+    words = [*AS_USER, "find", str(directory), "(", "-not", "-uid", str(USER), "-or", "-not", "-readable", ")"]
+    found = subprocess.run(words, cwd="/", capture_output=True, text=True)
+    return found.stdout.splitlines() + found.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["notes", "EXPERIMENT", "--add", "by root"],
+        ["label", "-o", "EXPERIMENT", "-n", "warm", "-t", "start"],
+        ["archive", "EXPERIMENT"],
+        ["consolidate", "--replace", "EXPERIMENT"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_root_adds_is_the_owner_s_who_reads_it(experiment, as_user, words):
+    code = main([str(experiment) if word == "EXPERIMENT" else word for word in words])
+
+    checked = as_user("check", str(experiment))
+    assert code == 0
+    assert not_theirs(experiment) == []
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_what_root_adds_is_shown_to_its_owner(experiment, as_user):
+    assert main(["notes", str(experiment), "--add", "by root"]) == 0
+    assert main(["archive", str(experiment)]) == 0
+
+    assert as_user("report", str(experiment)).stdout.splitlines()[0] == "by root"
+    assert as_user("cp", str(experiment), "copy.er").returncode == 0
+    assert as_user("rm", str(experiment)).returncode == 0
+
+
+def test_root_gives_the_owner_no_copy_of_a_file_that_only_root_reads(experiment, theirs):
+    source = theirs / "orders.py"
+    os.chown(source, 0, 0)
+    source.chmod(0o600)
+
+    main(["archive", str(experiment)])
+
+    assert [each for each in (experiment / "archives").iterdir() if each.name.startswith("orders.py")] == []
+    assert "Permission denied" in (experiment / "archive.log").read_text()
+    assert (os.geteuid(), os.getegid()) == (0, 0)
+
+
+def test_contents_that_are_shared_with_others_are_copied_for_the_owner(experiment, tmp_path):
+    (tmp_path / "common").mkdir()
+
+    assert main(["archive", "-d", str(tmp_path / "common"), str(experiment)]) == 0
+
+    assert not_theirs(experiment) == []
+    assert os.stat(tmp_path / "common").st_uid == 0
+
+
+def test_what_stands_in_the_place_of_a_new_file_is_left_as_it_was(theirs, tmp_path):
+    (tmp_path / "root's").write_text("root's")
+    (theirs / "link").symlink_to(tmp_path / "root's")
+    os.link(tmp_path / "root's", theirs / "hard")
+
+    for attempt in (lambda: create(str(theirs / "link")), lambda: open_or_create(str(theirs / "link"), os.O_RDWR)):
+        with pytest.raises(OSError):
+            attempt()
+    os.close(open_or_create(str(theirs / "hard"), os.O_RDWR))
+    (theirs / "directory").symlink_to(tmp_path)
+    with pytest.raises(FileExistsError):
+        create_directory(str(theirs / "directory"))
+    with replacing(str(theirs / "link")) as file:
+        file.write(b"theirs")
+
+    kept = os.stat(tmp_path / "root's")
+    assert (kept.st_uid, (tmp_path / "root's").read_text()) == (0, "root's")
+    assert os.stat(tmp_path).st_uid == 0
+    assert (theirs / "link").read_text() == "theirs"
+    assert os.lstat(theirs / "link").st_uid == USER
+
+
+def test_a_writer_that_fails_leaves_what_was_there(theirs):
+    (theirs / "notes").write_text("before\n")
+
+    with pytest.raises(ZeroDivisionError), replacing(str(theirs / "notes")) as file:
+        file.write(b"half")
+        raise ZeroDivisionError
+
+    assert [each.name for each in theirs.iterdir()] == ["notes"]
+    assert (theirs / "notes").read_text() == "before\n"
+
+
+def test_a_directory_is_for_the_group_where_the_experiment_is(theirs):
+    theirs.chmod(0o2750)
+
+    create_directory(str(theirs / "archives"))
+    os.close(create(str(theirs / "archives" / "index.jsonl")))
+
+    modes = [oct(os.stat(theirs / each).st_mode & 0o7777) for each in ("archives", "archives/index.jsonl")]
+    assert modes == ["0o2750", "0o640"]
+    assert not_theirs(theirs) == []
+
+
+STEPS = """
+import os, sys
+print(flush=True)
+for line in sys.stdin:
+    os.stat("/" + line.strip())
+    print(flush=True)
+"""
+
+
+@pytest.fixture
+def steps(theirs, options):
+    """The user's recorded program, which asks for a path for each line it is given, and has begun."""
+    variables = {"INTERPOSE": "1", "INTERPOSE_DIR": str(theirs), "INTERPOSE_ARCHIVE": "off"}
+    process = start_in(theirs, [*AS_USER, *options, sys.executable, "-c", STEPS], **variables)
+    process.stdout.readline()
+
+    def go_on(path):
+        process.stdin.write(f"{path}\n")
+        process.stdin.flush()
+        process.stdout.readline()
+
+    def end():
+        process.communicate()
+        return process.returncode
+
+    yield go_on, end
+    process.kill()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+
+
+def asked_for(theirs):
+    """The paths that were recorded."""
+    (process,) = Experiment(str(theirs / "test.1.er")).processes
+    found = []
+    for block in process.events.blocks():
+        found += [process.string(event.detail) for event in process.events.events(block) if event.detail]
+    return {path for path in found if path in ("/usr", "/etc", "/var", "/tmp")}
+
+
+def test_a_filter_set_by_root_is_in_force_in_another_user_s_program(theirs, steps):
+    go_on, end = steps
+    go_on("usr")
+    assert main(["control", str(theirs / "test.1.er"), "filter", "kind=db"]) == 0
+    go_on("etc")
+
+    assert end() == 0
+    assert not_theirs(theirs / "test.1.er") == []
+    assert asked_for(theirs) == {"/usr"}
