@@ -80,9 +80,9 @@ def _maps_of(pid: int) -> bytes:
     return next(filter(None, (_read(f"/proc/{pid}/task/{thread}/maps") for thread in threads)), b"")
 
 
-def mapped_experiments(pid: int) -> "Iterable[str]":
-    """The directories of this user's experiments with threads files that the process has mapped: its own, and a forked
-    child has its parent's mapped as well."""
+def mapped_experiments(pid: int, user: "int | None" = None) -> "Iterable[str]":
+    """The directories of this user's experiments, or those of `user`, with threads files that the process has mapped:
+    its own, and a forked child has its parent's mapped as well."""
     from interpose.timing import shims
 
     end = b".er/threads"
@@ -92,7 +92,7 @@ def mapped_experiments(pid: int) -> "Iterable[str]":
         lines = maps.split(b"\n") if end in maps else []
         files = [line[line.index(b"/") :] for line in lines if line.endswith(end)]
     found = dict.fromkeys([os.fsdecode(path.removesuffix(b"/threads")) for path in files if path.endswith(end)])
-    return filter(_is_own_directory, found)
+    return [path for path in found if _is_own_directory(path, user)]
 
 
 def _founder_and_lineage(directory: str) -> tuple[str, str]:
@@ -137,12 +137,12 @@ def starter_directory(parent: str) -> str:
     return names.lineage_path(founder, lineage) if is_known else ""
 
 
-def _is_own_directory(path: str) -> bool:
+def _is_own_directory(path: str, user: "int | None" = None) -> bool:
     try:
         found = os.lstat(path)
     except OSError:
         return False
-    return found.st_uid == os.getuid() and found.st_mode & 0o170022 == 0o040000
+    return found.st_uid in (os.getuid(), user) and found.st_mode & 0o170022 == 0o040000
 
 
 def _claim(founder: str) -> bool:

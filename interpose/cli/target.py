@@ -32,11 +32,23 @@ def _founder_of(pid: int) -> str:
         raise ExperimentError(f"process {pid}: you may not look into it: {why_no_right(pid)}") from None
     except OSError:
         raise ExperimentError(f"process {pid} does not exist") from None
-    for directory in descent.mapped_experiments(pid):
+    if not (founder := founder_of(pid)):
+        raise ExperimentError(f"process {pid} is not recorded")
+    return founder
+
+
+def founder_of(pid: int) -> str:
+    """The founder's directory of the process `pid`, if it is this user's, or anybody's to root; empty if it is not
+    recorded."""
+    try:
+        user = os.stat(f"/proc/{pid}").st_uid if os.geteuid() == 0 else None
+    except OSError:
+        return ""
+    for directory in descent.mapped_experiments(pid, user):
         experiment = Experiment(directory)
         if number_here(experiment.founder.log) == pid:
             return experiment.founder_directory
-    raise ExperimentError(f"process {pid} is not recorded")
+    return ""
 
 
 def running_experiment_of(target: str | None) -> Experiment:

@@ -182,7 +182,7 @@ import os, sys
 print(flush=True)
 for line in sys.stdin:
     os.stat("/" + line.strip())
-    print(flush=True)
+    print(os.getpid(), flush=True)
 """
 
 
@@ -196,7 +196,7 @@ def steps(theirs, options):
     def go_on(path):
         process.stdin.write(f"{path}\n")
         process.stdin.flush()
-        process.stdout.readline()
+        return process.stdout.readline().strip()
 
     def end():
         process.communicate()
@@ -227,3 +227,27 @@ def test_a_filter_set_by_root_is_in_force_in_another_user_s_program(theirs, step
     assert end() == 0
     assert not_theirs(theirs / "test.1.er") == []
     assert asked_for(theirs) == {"/usr"}
+
+
+def test_root_names_another_user_s_program_by_the_number_of_its_process(theirs, steps, capsys):
+    go_on, end = steps
+    pid = go_on("usr")
+
+    assert main(["control", pid]) == 0
+    assert f"process {pid}  recording" in capsys.readouterr().out
+    assert main(["top", "--once", pid]) == 0
+    assert main(["control", pid, "filter", "kind=db"]) == 0
+    go_on("etc")
+
+    assert end() == 0
+    assert asked_for(theirs) == {"/usr"}
+
+
+def test_root_takes_no_experiment_of_a_third_user(theirs, steps, capsys):
+    go_on, _ = steps
+    pid = go_on("usr")
+    os.chown(theirs / "test.1.er", USER + 1, USER + 1)
+
+    code = main(["control", pid])
+
+    assert (code, capsys.readouterr().err) == (1, f"interpose: process {pid} is not recorded\n")
