@@ -1,5 +1,6 @@
 """`interpose top`: functions and calls of the last seconds, of programs that have ended and of one that runs."""
 
+import re
 import subprocess
 import sys
 import time
@@ -277,3 +278,92 @@ def test_a_process_in_another_namespace_may_be_named_by_its_number_here(tmp_path
     assert (paused.returncode, paused.stderr) == (0, "")
     assert [event.kind for event in Experiment(str(tmp_path / "test.1.er")).founder.log.events][:1] == ["pause"]
     assert (outer.returncode, outer.stderr) == (1, f"interpose: process {program.pid} is not recorded\n")
+
+
+SLEEPER = """
+import sqlite3, time
+db = sqlite3.connect(":memory:")
+db.execute("create table t(a)")
+for _ in range(150):
+    begun = time.monotonic_ns()
+    for each in range(200):
+        db.execute("insert into t values (?)", (each,))
+    between = time.monotonic_ns()
+    time.sleep(0.005)
+    print(begun, between, time.monotonic_ns())
+"""
+
+
+def shares(found):
+    """The wall times of the rows by name."""
+    return {each.name: each.wall_ns for each in found.rows}
+
+
+def test_with_a_ring_the_seconds_are_those_that_it_has_whole(traced, interpose_here):
+    done = traced(SLEEPER, INTERPOSE_RING="1MiB")
+
+    found = last_seconds(done.experiment, 60 * SECOND)
+    rounds = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    slept_ns = sum(found.within(between, end) for _, between, end in rounds)
+    busy_ns = sum(found.within(begun, between) for begun, between, _ in rounds)
+    assert done.experiment.founder.overwritten > 0
+    assert 0 < found.length_ns < rounds[-1][2] - rounds[0][0]
+    assert shares(found)["time.sleep"] == pytest.approx(slept_ns, rel=0.05)
+    assert shares(found)["sqlite3.Connection.execute"] + shares(found)["code"] >= 0.9 * busy_ns
+    assert sum(shares(found).values()) == pytest.approx(found.length_ns, rel=0.01)
+    lines = interpose_here("top", "--once", "--last", "60", done.path).stdout.splitlines()
+    assert lines[1].startswith(" before the ring  ")
+
+
+PAUSER = """
+import time
+import interpose
+def busy(seconds):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+time.sleep(0.05)
+outer, cpu = time.monotonic_ns(), time.thread_time_ns()
+interpose.pause()
+inner = time.monotonic_ns()
+busy(0.2)
+time.sleep(0.2)
+inner = time.monotonic_ns() - inner
+interpose.resume()
+print(inner, time.monotonic_ns() - outer, time.thread_time_ns() - cpu)
+time.sleep(0.05)
+busy(0.1)
+"""
+
+
+def test_what_was_paused_is_not_code(traced):
+    done = traced(PAUSER)
+
+    found = last_seconds(done.experiment, 60 * SECOND)
+    inner_ns, outer_ns, cpu_ns = map(int, done.stdout.split())
+    rows = {each.name: each for each in found.rows}
+    assert inner_ns <= rows["paused"].wall_ns <= outer_ns
+    assert rows["paused"].cpu_ns == pytest.approx(cpu_ns, rel=0.1)
+    assert rows["code"].wall_ns <= found.length_ns - inner_ns
+    assert not rows["paused"].is_of_calls
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"INTERPOSE_FILTER": "kind=sleep"}, r" filter  kind=sleep; the time of excluded calls is in code"),
+        (
+            {"INTERPOSE_LIMIT": "1MiB"},
+            r" incomplete  the limit was reached \(INTERPOSE_LIMIT\); [0-9,]+ events lost; "
+            "the time of calls that are not recorded is in code",
+        ),
+        ({}, ""),
+    ],
+    ids=["filter", "limit", "whole"],
+)
+def test_what_the_table_lacks_is_said_above_it(traced, interpose_here, variables, told):
+    done = traced(SLEEPER, **variables)
+
+    lines = interpose_here("top", "--once", done.path).stdout.splitlines()
+
+    assert re.fullmatch(told, lines[1])

@@ -3,7 +3,7 @@
 Only blocks of events from these seconds are read, and the last one of each thread before. A thread's CPU time in these
 seconds is known from the readings of its clock: at its calls, in its samples, and now. It is divided without remainder:
 
-    CPU time = calls that ended or are in progress + overhead + code
+    CPU time = calls that ended or are in progress + overhead + code + paused
 
 Samples divide the CPU time of code among functions, as in the profile of the whole run
 (`interpose.analysis.profile.weights`). Of a call that is only partly within these seconds, its time counts in
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from interpose.analysis.calls.account import number_of_statements, recording_ns
 from interpose.analysis.calls.in_progress import calls_in_progress
-from interpose.analysis.calls.rows import CODE, OVERHEAD
+from interpose.analysis.calls.rows import CODE, OVERHEAD, PAUSED
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.profiled import (
     NOT_SAMPLED,
@@ -33,9 +33,11 @@ from interpose.analysis.profile.profiled import (
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Pool, Walked, Weights, walk
 from interpose.analysis.recording.ending import ending
 from interpose.analysis.recording.life import known_until_ns
+from interpose.analysis.recording.ring import held_since_ns
 from interpose.analysis.time.cpu_readings import Readings, add_process_now, add_thread_now
 from interpose.experiments.format.blocks import Place as PlaceOfBlock
 from interpose.experiments.format.records import Event, OpenCall, ThreadRecord
+from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import WAITS, Sampled
@@ -66,19 +68,20 @@ class Recent:
     @property
     def is_of_calls(self) -> bool:
         """Whether it has calls."""
-        return self.kind not in (CODE, OVERHEAD, NOT_RECORDED)
+        return self.kind not in (CODE, OVERHEAD, PAUSED, NOT_RECORDED)
 
 
 @dataclass
 class Seconds:
     """What was found in `length_ns` until `until_ns` on the monotonic clock, largest first; functions only where the
-    program `is_profiled`."""
+    program `is_profiled`. `before_ring_ns` is how much longer they would be if the ring still had the calls."""
 
     until_ns: int
     length_ns: int
     rows: list[Recent] = field(default_factory=list)
     threads: int = 0
     is_profiled: bool = True
+    before_ring_ns: int = 0
 
     @property
     def since_ns(self) -> int:
@@ -92,14 +95,17 @@ class Seconds:
 
 def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
     """What each function and each line's calls took in the last seconds that were recorded; of a program that has
-    ended, its own last."""
+    ended, its own last; with a ring, as many of them as it has whole."""
     until_ns = known_until_ns(experiment)
     recorded_ns = until_ns - min(process.log.start_ns for process in experiment.processes)
-    made = Seconds(until_ns, min(length_ns, max(recorded_ns, 0)))
+    wanted_ns = min(length_ns, max(recorded_ns, 0))
+    held_ns = max(until_ns - max(map(held_since_ns, experiment.processes)), 0)
+    made = Seconds(until_ns, min(wanted_ns, held_ns), before_ring_ns=max(wanted_ns - held_ns, 0))
+    pauses = pauses_of(experiment)
     found: dict[tuple[str, str, Site | None], Recent] = {}
     made.is_profiled = any(Sampled(process).is_there for process in experiment.processes)
     for process in experiment.processes:
-        recent = _RecentOfProcess(process, made, made.is_profiled)
+        recent = _RecentOfProcess(process, made, pauses)
         for each in recent.rows():
             row = found.setdefault((each.kind, each.name, each.site), Recent(each.kind, each.name, each.site))
             row.calls += each.calls
@@ -115,11 +121,12 @@ class _RecentOfProcess:
     """The last seconds of one process. `active` are its threads that computed or were in calls, by number; those
     without a number, by the kernel's, negative."""
 
-    def __init__(self, process: Process, seconds: Seconds, is_profiled: bool) -> None:
+    def __init__(self, process: Process, seconds: Seconds, pauses: Pauses) -> None:
         self.active: set[int] = set()
-        self._is_profiled = is_profiled  # the experiment, perhaps not this process: then it ended too soon
+        self._is_profiled = seconds.is_profiled  # the experiment, perhaps not this process: then it ended too soon
         self._process = process
         self._seconds = seconds
+        self._pauses = pauses
         self._is_running = ending(process).state == "running"
         self._sampled = Sampled(process)
         self._containers = numbers_of(process, CONTAINERS) if self._sampled.is_there else set()
@@ -241,7 +248,8 @@ class _RecentOfProcess:
         return Recent(intrinsic.kind, intrinsic.name, self._process.own_line(call.stack), 0, wall_ns, cpu_ns)
 
     def _beside_calls(self, number: int, record: ThreadRecord) -> Iterator[Recent]:
-        """What recording cost a thread, and its code outside of calls, unless functions are sampled."""
+        """What recording cost a thread, what it took in pauses, and its code outside of calls, unless functions are
+        sampled."""
         seconds, clock, calls = self._seconds, self._clocks[number], self._calls[number]
         cpu_ns = max(clock.used_ns(seconds.since_ns, seconds.until_ns) - calls.cpu_ns, 0)
         wall_ns = max(seconds.within(record.start_ns, record.end_ns or seconds.until_ns) - calls.wall_ns, cpu_ns)
@@ -250,12 +258,26 @@ class _RecentOfProcess:
             self.active.add(number)
         if overhead_ns * LEAST_PART > seconds.length_ns:
             yield Recent(OVERHEAD, OVERHEAD, None, 0, overhead_ns, overhead_ns)
+        wall_ns, cpu_ns = wall_ns - overhead_ns, cpu_ns - overhead_ns
+        paused = self._paused(number, record, wall_ns, cpu_ns)
+        if paused.wall_ns:
+            yield paused
+        wall_ns, cpu_ns = wall_ns - paused.wall_ns, cpu_ns - paused.cpu_ns
         if self._sampled.is_there:
-            self._code_ns[number, OUTSIDE_CALLS] = cpu_ns - overhead_ns
+            self._code_ns[number, OUTSIDE_CALLS] = cpu_ns
         elif cpu_ns and self._is_profiled:
-            yield Recent(CODE, NOT_SAMPLED.function, NOT_SAMPLED, 0, 0, cpu_ns - overhead_ns)
+            yield Recent(CODE, NOT_SAMPLED.function, NOT_SAMPLED, 0, 0, cpu_ns)
         elif cpu_ns:
-            yield Recent(CODE, CODE, None, 0, wall_ns - overhead_ns, cpu_ns - overhead_ns)
+            yield Recent(CODE, CODE, None, 0, wall_ns, cpu_ns)
+
+    def _paused(self, number: int, record: ThreadRecord, wall_ns: int, cpu_ns: int) -> Recent:
+        """What of a thread's remaining time is in pauses; a call that was in progress meanwhile has its own."""
+        since_ns = max(record.start_ns, self._seconds.since_ns)
+        until_ns = max(min(record.end_ns or self._seconds.until_ns, self._seconds.until_ns), since_ns)
+        parts = list(self._pauses.overlapping(since_ns, until_ns))
+        used_ns = sum(self._clocks[number].used_ns(begin_ns, end_ns) for begin_ns, end_ns in parts)
+        paused_ns = min(sum(end_ns - begin_ns for begin_ns, end_ns in parts), wall_ns)
+        return Recent(PAUSED, PAUSED, None, 0, paused_ns, min(used_ns, cpu_ns, paused_ns))
 
     def _walked(self) -> Walked:
         since_ns = self._seconds.since_ns

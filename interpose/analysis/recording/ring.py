@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from interpose.analysis.consolidation.sums import MOST
-from interpose.experiments.format.blocks import Block, EventFile
+from interpose.experiments.format.blocks import Block, EventFile, Place
 from interpose.experiments.model.process import Process
 
 
@@ -39,6 +39,20 @@ def before_the_ring(process: Process) -> dict[int, Before]:
             found.setdefault(thread, _before(block) if lost else NOTHING)
     gone = [each.number for each in process.threads if each.record.recorded and each.number not in found]
     return {number: before for number, before in found.items() if before != NOTHING} | dict.fromkeys(gone, ALL)
+
+
+def held_since_ns(process: Process) -> int:
+    """The monotonic instant since which the ring has all calls of all threads, by its oldest blocks; 0 if nothing was
+    overwritten."""
+    if not process.overwritten or process.events is None:
+        return 0
+    oldest: dict[int, tuple[int, Place]] = {}
+    for place, head in process.events.heads():
+        if head.used:
+            oldest[head.thread] = min(oldest.get(head.thread, (head.sequence, place)), (head.sequence, place))
+    blocks = [process.events.block(place) for _, place in oldest.values()]
+    firsts = [next(process.events.events(block), None) for block in blocks if block and block.head.recorded]
+    return max((first.start_ns + first.wall_ns for first in firsts if first), default=0)
 
 
 def _before(block: Block) -> Before:

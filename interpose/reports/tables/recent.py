@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from interpose.analysis.profile.recent import Recent, Seconds
 from interpose.reports.formats.short_paths import Places
@@ -15,11 +15,17 @@ def places_of(found: Seconds, cwd: str) -> Places:
     return Places([each.site.file for each in found.rows if each.site], cwd)
 
 
-def recent_lines(found: Seconds, places: Places, width: int, limit: int) -> Iterator[str]:
-    """The table as lines, at most `limit` rows of code and of calls; the first line is a header."""
+def recent_lines(
+    found: Seconds, places: Places, width: int, limit: int, remarks: Iterable[str] = ()
+) -> Iterator[str]:
+    """The table as lines, at most `limit` rows of code and of calls; the first line is a header, and `remarks` follow.
+    """
     cpu = sum(each.cpu_ns for each in found.rows)
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
     yield f"the last {duration(found.length_ns)}: {count(found.threads, 'active thread')}, {busy}"
+    if found.before_ring_ns:
+        yield f" before the ring  {duration(found.before_ring_ns)} more: newer calls have overwritten those of then"
+    yield from remarks
     for title, rows in (
         ("functions", [each for each in found.rows if each.is_function]),
         ("calls", [each for each in found.rows if not each.is_function]),
