@@ -7,6 +7,8 @@ import sys
 import pytest
 from tracing import events_of, run_in
 
+from interpose.capture import session
+from interpose.cli.main import main
 from interpose.config import policy, state
 from interpose.config.policy import Forbidden, check, matches, parse
 from interpose.experiments.model.experiment import Experiment
@@ -149,3 +151,17 @@ def test_programs_are_told_by_path_by_name_and_by_module(pattern, arguments):
 )
 def test_a_star_stands_for_anything_and_a_question_mark_for_a_letter(pattern, text, does):
     assert matches(pattern, text) is does
+
+
+def test_doctor_names_the_line_that_forbids_the_program(tmp_path, monkeypatch, capsys):
+    (tmp_path / "interpose.conf").write_text("users = nobody-else\nprograms = */wages.py\n")
+    monkeypatch.setattr(session, "POLICY", str(tmp_path / "interpose.conf"))
+    for name in ("wages.py", "orders.py"):
+        (tmp_path / name).write_text("")
+
+    codes = [main(["doctor", "--", sys.executable, str(tmp_path / name)]) for name in ("wages.py", "orders.py")]
+
+    told = [line for line in capsys.readouterr().out.splitlines() if "in the way" in line]
+    assert codes[0] == 1
+    assert f"forbidden by {tmp_path}/interpose.conf:2: programs = */wages.py" in told[0]
+    assert "forbidden" not in told[1]

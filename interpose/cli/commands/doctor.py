@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator
 
 from interpose import __version__
-from interpose.capture import collecting, free_threads
+from interpose.capture import collecting, free_threads, session
 from interpose.cli.messages import in_words
 from interpose.cli.running.counting import reasons, why_not_read
 from interpose.cli.running.watched_processes import why_not_watched
 from interpose.cli.suggestions import unknown_variables
-from interpose.config import precedence, state
+from interpose.config import policy, precedence, state
 from interpose.config.program import EXEMPT_PROGRAMS, is_exempt, program_name
 from interpose.config.trust import distrust
 from interpose.counters import COUNTERS
@@ -255,7 +255,13 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
     mode = os.stat(interpreter.path).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID) or os.geteuid() != os.getuid():
         yield f"{interpreter.path} runs with another user's rights: never recorded"
-    if is_exempt([interpreter.path, *interpreter.options, *interpreter.words]):
+    program = [interpreter.path, *interpreter.options, *interpreter.words]
+    try:
+        if forbidden := policy.read(session.POLICY):
+            policy.check(forbidden, program)
+    except policy.Forbidden as why:
+        yield str(why)
+    if is_exempt(program):
         exempt = ", ".join(EXEMPT_PROGRAMS)
         yield f"{exempt} are not recorded, except by `interpose run` itself"
 
