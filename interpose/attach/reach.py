@@ -30,6 +30,8 @@ def reach(pid: int, do: str, *given: Mapping[str, str], timeout_s: float) -> Rea
     tracee = Tracee(pid)
     if do == "begin":
         tracee.refuse_what_has_no(os.path.join(package(), "__init__.py"))
+    else:
+        tracee.refuse_what_was_never_recorded()
     refuse_what_others_could_change(pid, tracee.user, tracee.group)
     run = remote.run if hasattr(sys, "remote_exec") else by_ptrace
     answer, still_ns = run(tracee, code(do, given), timeout_s)

@@ -20,6 +20,7 @@ from interpose.instrumentation.interpreters import OLDEST
 
 _VERSION = "Py_Version"
 _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
+_RECORDS = "shims."  # how the name of the library begins that records (interpose.timing.shims)
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
 _PROCESSORS, _AREAS = "/proc/cpuinfo", "/proc/{}/smaps"
 ENDING_S = 0.5  # so long may the threads of a killed process take
@@ -239,6 +240,11 @@ class Tracee:
             self.refuse_what_has_ended()
             root = _target(f"/proc/{self.pid}/root").rstrip("/") or "directory"
             raise CannotAttach(f"{self.pid}: interpose is not in its root {root}: install it there, as {path}")
+
+    def refuse_what_was_never_recorded(self) -> None:
+        """Raises CannotAttach if the library that records is not mapped. It stays after a recording."""
+        if not any(os.path.basename(each.path).startswith(_RECORDS) for each in self._mapped):
+            raise CannotAttach(f"{self.pid}: is not recorded")
 
     def _read_maps(self) -> list[str]:
         try:

@@ -35,6 +35,25 @@ def test_one_that_is_recorded_already_is_not_begun_again(running):
     assert program.end() == (7, "True\n", "")
 
 
+BLOCKED = """
+import select
+print("ready", flush=True)
+select.select([], [], [], 300)
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "why", "variables"),
+    [("detach", "is not recorded", {}), ("attach", "is recorded already", {"INTERPOSE": "1"})],
+)
+def test_what_its_maps_show_is_told_without_a_wait_for_the_program(running, command, why, variables):
+    program = running(BLOCKED, **variables)
+
+    done = program.interpose(command, "--wait", "1", str(program.pid))
+
+    assert (done.returncode, done.stderr) == (1, f"interpose: {program.pid}: {why}\n")
+
+
 @by_remote_exec
 def test_from_3_14_on_python_itself_is_asked_and_nothing_is_left_of_that(running):
     program = running(BUSY)

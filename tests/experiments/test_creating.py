@@ -251,3 +251,22 @@ def test_root_takes_no_experiment_of_a_third_user(theirs, steps, capsys):
     code = main(["control", pid])
 
     assert (code, capsys.readouterr().err) == (1, f"interpose: process {pid} is not recorded\n")
+
+
+def test_attach_says_where_the_experiment_of_a_program_is_that_may_not_write_there(theirs, options, tmp_path, capsys):
+    program = "import os; print(flush=True)\nwhile not os.path.exists('over'): pass"
+    variables = {"HOME": str(theirs), "XDG_STATE_HOME": str(theirs / "state")}
+    (theirs / "state").mkdir()
+    give(theirs)
+    process = start_in(theirs, [*AS_USER, *options, sys.executable, "-c", program], **variables)
+    process.stdout.readline()
+    try:
+        code = main(["attach", "--dir", str(tmp_path), str(process.pid)])
+        out, err = capsys.readouterr()
+        directory = theirs / "state" / "interpose" / "experiments"
+        assert code == 0, err
+        assert out.startswith(f"{directory}/")
+        assert f"the program could not make an experiment in {tmp_path}; it is in {directory}\n" in err
+    finally:
+        (theirs / "over").touch()
+        process.communicate()

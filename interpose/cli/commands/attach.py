@@ -9,8 +9,10 @@ import shlex
 from interpose.attach.reach import reach
 from interpose.attach.tracee import CannotAttach
 from interpose.cli.commands.run import add_settings, check_patterns
+from interpose.cli.messages import say
 from interpose.cli.output import only_seconds, positive
 from interpose.cli.running.experiment import place_of
+from interpose.cli.target import founder_of
 from interpose.config import precedence, schema
 from interpose.errors import UsageError
 from interpose.reports.formats.units import duration
@@ -21,7 +23,9 @@ EXAMPLE = "interpose attach 4711"
 DESCRIPTION = """\
 Start to record the running program PID, with the settings given here. `interpose detach PID` ends the recording, and
 the program continues as before. From Python 3.14 on, the program itself starts the recording (sys.remote_exec). Before,
-interpose stops the program for a moment (ptrace), which is experimental."""
+interpose stops the program for a moment (ptrace), which is experimental. If the
+program's user may not write into --dir, the experiment goes to that user's state
+directory, and a line says so."""
 WAIT_S = 10.0
 OF_LINES = ("lines", "lines_depth", "lines_system", "statements", "coverage", "branches", "contexts", "probes")
 BESIDE_CALLS = {"native", "profile", "heap"}
@@ -56,12 +60,18 @@ def add_process_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Attach, and say what came of it."""
-    done = reach(arguments.pid, "begin", settings_of(arguments), timeout_s=arguments.wait)
+    settings = settings_of(arguments)
+    if founder_of(arguments.pid):
+        raise CannotAttach(f"{arguments.pid}: is recorded already")
+    done = reach(arguments.pid, "begin", settings, timeout_s=arguments.wait)
     experiment, bound = done.answer.get("experiment"), done.answer.get("bound", [])
     if not isinstance(experiment, str) or not isinstance(bound, list):
         raise CannotAttach(f"{arguments.pid}: it gave no answer")
     stood = "" if done.still_ns is None else f"; the program stood still for {duration(done.still_ns)} of it"
     print(f"{experiment}   process {arguments.pid} is now recorded")
+    directory, wanted = os.path.dirname(experiment), os.path.abspath(settings["INTERPOSE_DIR"])
+    if directory != wanted:
+        say(f"{arguments.pid}: the program could not make an experiment in {wanted}; it is in {directory}")
     print(f"attaching took {duration(done.took_ns)}{stood}")
     if raised := done.answer.get("raised"):
         print(f"a signal handler raised {raised} meanwhile; the program gets it, and earlier references are not listed")
