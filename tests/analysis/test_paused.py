@@ -216,3 +216,23 @@ def test_the_cpu_time_of_a_pause_belongs_to_no_transaction(tmp_path):
         "pay": (200, 50),
         ".EXIT": (300, 30),
     }
+
+
+def test_the_first_screen_says_that_a_part_was_paused_and_not_that_it_was_idle(traced, interpose_here):
+    done = traced(
+        """
+        import time
+        import interpose
+        time.sleep(0.05)
+        interpose.pause()
+        time.sleep(0.3)
+        interpose.resume()
+        time.sleep(0.05)
+        """
+    )
+
+    of_one = interpose_here("report", done.path).stdout
+    of_many = interpose_here("report", done.path, done.path).stdout
+    for shown in (of_one, of_many):
+        (line,) = [line for line in shown.splitlines() if "thread time" in line and "elapsed" in line]
+        assert " ms not paused)" in line

@@ -179,6 +179,8 @@ def test_the_report_says_what_the_ring_still_has(traced, interpose_here):
     recorded = sum(thread.record.recorded for thread in founder.threads)
     assert f"ring: the last {recorded - founder.overwritten:,} of {recorded:,} calls\n" in shown.stdout
     assert " before the ring " in shown.stdout
+    assert " in the ring)" in shown.stdout
+    assert "not idle" not in shown.stdout
     assert shown.stderr == ""
 
 

@@ -47,6 +47,18 @@ _KIND_COLUMNS = (
 )
 
 
+def part_that_matters(times: Times, whole: Share) -> str:
+    """How much of the thread time sentences compare with, and what it is without; empty if that is all of it."""
+    if not times.is_partly_idle:
+        return ""
+    unknown_ns = whole.paused_wall_ns + whole.before_wall_ns
+    is_idle = times.whole_ns - unknown_ns - times.not_idle_ns > 0.01 * times.whole_ns
+    words = ["not paused"] if whole.paused_wall_ns else []
+    words += ["in the ring"] if whole.before_wall_ns else []
+    words += ["not idle"] if is_idle or not words else []
+    return f" ({duration(times.not_idle_ns)} {', '.join(words)})"
+
+
 def what_shares_are_of(times: Times, width: int) -> list[str]:
     """A line below the table if there is idle time: its shares are of that as well, and sentences compare with less."""
     if not times.is_partly_idle:

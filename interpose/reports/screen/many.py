@@ -24,8 +24,8 @@ from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.files import Damages
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
-from interpose.reports.formats.units import count, duration, scale_for
-from interpose.reports.screen.kinds_table import kinds_of, what_shares_are_of
+from interpose.reports.formats.units import count, scale_for
+from interpose.reports.screen.kinds_table import kinds_of, part_that_matters, what_shares_are_of
 from interpose.reports.screen.state import calendar_span, events_lost, is_well, what_is_missing
 from interpose.reports.screen.verdict import verdict
 from interpose.reports.tables.findings import findings_table
@@ -184,11 +184,10 @@ def _totals(screen: ManyScreen) -> list[str]:
     told += " (estimated)" if made.estimate and made.estimate.is_estimated else ""
     scale = scale_for(max(whole.wall_ns, screen.elapsed_ns))
     estimated = " (estimated)" if part.is_estimated else ""
-    is_idle = part.calls_recorded and part.times.is_partly_idle
     parts = [
         f"elapsed {scale.show(screen.elapsed_ns)}",
         f"thread time {scale.show(whole.wall_ns)}{estimated}"
-        + (f" ({duration(part.times.not_idle_ns)} not idle)" if is_idle else ""),
+        + (part_that_matters(part.times, whole) if part.calls_recorded else ""),
         f"CPU {scale.show(whole.cpu_ns)}",
         told if part.calls_recorded else "calls not recorded",
         count(part.processes, "process", "processes"),

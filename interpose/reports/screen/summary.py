@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from interpose.analysis.findings.engine import found_in
 from interpose.experiments.model.collection import Collection
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
-from interpose.reports.formats.units import Scale, count, duration, scale_for
-from interpose.reports.screen.kinds_table import kinds, what_shares_are_of
+from interpose.reports.formats.units import Scale, count, scale_for
+from interpose.reports.screen.kinds_table import kinds, part_that_matters, what_shares_are_of
 from interpose.reports.screen.remarks import remarks
 from interpose.reports.screen.screen import Screen, has_findings, has_idle
 from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
@@ -125,10 +125,10 @@ def _elapsed(screen: Screen, scale: Scale) -> str:
 
 
 def _not_idle(screen: Screen) -> str:
-    """The part of the thread time in which the program did not wait for work."""
+    """The part of the thread time in which the program did not wait for work, as far as it is known."""
     if screen.survey is None or not has_idle(screen):
         return ""
-    return f" ({duration(screen.survey.times.not_idle_ns)} not idle)"
+    return part_that_matters(screen.survey.times, screen.profile.total)
 
 
 def next_commands(screen: Screen) -> str:
