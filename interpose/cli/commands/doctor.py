@@ -257,8 +257,8 @@ def examine_program(interpreter: Interpreter) -> Iterator[str]:
         yield f"{interpreter.path} runs with another user's rights: never recorded"
     program = [interpreter.path, *interpreter.options, *interpreter.words]
     try:
-        if forbidden := policy.read(session.POLICY):
-            policy.check(forbidden, program)
+        if forbidden := policy.read(session.POLICY):  # type: ignore[no-untyped-call]  # the program imports it
+            policy.check(forbidden, program)  # type: ignore[no-untyped-call]
     except policy.Forbidden as why:
         yield str(why)
     if is_exempt(program):
