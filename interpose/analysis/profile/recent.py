@@ -99,13 +99,14 @@ def last_seconds(experiment: Experiment, length_ns: int) -> Seconds:
     until_ns = known_until_ns(experiment)
     recorded_ns = until_ns - min(process.log.start_ns for process in experiment.processes)
     wanted_ns = min(length_ns, max(recorded_ns, 0))
-    held_ns = max(until_ns - max(map(held_since_ns, experiment.processes)), 0)
-    made = Seconds(until_ns, min(wanted_ns, held_ns), before_ring_ns=max(wanted_ns - held_ns, 0))
+    made = Seconds(until_ns, wanted_ns)
     pauses = pauses_of(experiment)
     found: dict[tuple[str, str, Site | None], Recent] = {}
     made.is_profiled = any(Sampled(process).is_there for process in experiment.processes)
-    for process in experiment.processes:
-        recent = _RecentOfProcess(process, made, pauses)
+    recents = [_RecentOfProcess(process, made, pauses) for process in experiment.processes]
+    held_ns = max(until_ns - max(map(held_since_ns, experiment.processes)), 0)  # after what a ring had was read
+    made.length_ns, made.before_ring_ns = min(wanted_ns, held_ns), max(wanted_ns - held_ns, 0)
+    for recent in recents:
         for each in recent.rows():
             row = found.setdefault((each.kind, each.name, each.site), Recent(each.kind, each.name, each.site))
             row.calls += each.calls
@@ -129,6 +130,7 @@ class _RecentOfProcess:
         self._pauses = pauses
         self._is_running = ending(process).state == "running"
         self._sampled = Sampled(process)
+        self._of_ring = list(self._events()) if process.overwritten else None
         self._containers = numbers_of(process, CONTAINERS) if self._sampled.is_there else set()
         self._statement = number_of_statements(process)
         self._clocks: dict[int, Readings] = {thread.number: Readings() for thread in process.threads}
@@ -185,7 +187,7 @@ class _RecentOfProcess:
         """Each call with its part within these seconds."""
         opened = {(thread.number, each.call) for thread in self._process.threads for each in thread.open_calls}
         ended: dict[int, list[Event]] = defaultdict(list)
-        for event in self._events():
+        for event in self._events() if self._of_ring is None else self._of_ring:
             if event.start_cpu_ns and event.thread in self._clocks:
                 clock = self._clocks[event.thread]
                 clock.add(event.start_ns, event.start_cpu_ns)
