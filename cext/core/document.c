@@ -46,10 +46,11 @@ static void reserve_space(int opened, const struct iovec *pieces, int count, siz
 /* Under another name, which it has until it is whole. */
 static int write_anew(const char *path, const struct iovec *pieces, int count, size_t more)
 {
+    struct stat status;
     int opened = file_open(path, O_WRONLY | O_CREAT | O_TRUNC);
     if (opened < 0)
         return errno;
-    int failed = file_give_mode(opened) ? errno : 0;
+    int failed = file_give_mode(opened, &status);
     if (!failed) {
         reserve_space(opened, pieces, count, more);
         failed = write_whole(opened, pieces, count);
@@ -78,7 +79,7 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
     int opened = file_open_in(path, directory, name, O_WRONLY | O_CREAT | O_APPEND);
     if (opened < 0)
         return errno;
-    int failed = file_give_mode(opened) || fstat(opened, &status) ? errno : 0;
+    int failed = file_give_mode(opened, &status);
     size_t bytes = bytes_of(pieces, count);
     if (!failed && (!S_ISREG(status.st_mode) || (uint64_t)status.st_size + bytes > most ||
                     !file_within_limit((uint64_t)status.st_size + bytes)))
@@ -92,9 +93,10 @@ int file_add(const char *directory, const char *name, const struct iovec *pieces
 void file_copy(const char *directory, const char *name, const char *source, size_t most)
 {
     char path[PATH_BYTES], piece[4096];
+    struct stat status;
     int from = file_open(source, O_RDONLY);
     int to = from < 0 ? -1 : file_open_in(path, directory, name, O_WRONLY | O_CREAT | O_TRUNC);
-    ssize_t got = to >= 0 && file_give_mode(to) ? -1 : 0;
+    ssize_t got = to >= 0 && file_give_mode(to, &status) ? -1 : 0;
     for (size_t copied = 0; to >= 0 && got >= 0 && copied < most && (got = read(from, piece, sizeof piece)) > 0;
          copied += (size_t)got)
         if (!file_within_limit(copied + (size_t)got) || write(to, piece, (size_t)got) != got)

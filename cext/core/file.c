@@ -17,8 +17,8 @@ static int create(struct grown_file *file, const char *directory, const char *na
     int opened = file_open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
         return -1;
-    if (file_give_mode(opened) || fstat(opened, &status)) {
-        int failed = errno;
+    int failed = file_give_mode(opened, &status);
+    if (failed) {
         close(opened);
         errno = failed;
         return -1;

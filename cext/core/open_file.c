@@ -75,9 +75,12 @@ int file_open_in(char path[PATH_BYTES], const char *directory, const char *name,
     return file_open(path, flags);
 }
 
-int file_give_mode(int opened)
+int file_give_mode(int opened, struct stat *status)
 {
-    return fchmod(opened, file_mode);
+    if (fstat(opened, status))
+        return errno;
+    bool has_mode = (status->st_mode & 07777) == file_mode; /* usually, unless the umask took something from it */
+    return has_mode || fchmod(opened, file_mode) == 0 ? 0 : errno;
 }
 
 bool file_within_limit(uint64_t bytes)

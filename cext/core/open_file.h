@@ -7,6 +7,8 @@
 
 #include "core/visible.h"
 
+struct stat;
+
 enum { PATH_BYTES = 4096, HIGH_DESCRIPTOR = 700 };
 
 /* So often a call that a signal interrupts is made again. One that always is interrupted is not waited for. */
@@ -39,8 +41,9 @@ VISIBLE int file_open_in(char path[PATH_BYTES], const char *directory, const cha
 /* Give a file of ours another name. 0 or the error number. */
 int file_rename(const char *from, const char *to);
 
-/* Make it readable for its owner alone, or for the group as well, whatever the umask. -1 with errno set. */
-int file_give_mode(int opened);
+/* Make it readable for its owner alone, or for the group as well, whatever the umask; `status` has what it
+   is. 0 or the error number. */
+int file_give_mode(int opened, struct stat *status);
 
 /* May a file of this process be so long? Past the limit the kernel would send SIGXFSZ to the program. */
 bool file_within_limit(uint64_t bytes);
