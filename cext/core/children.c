@@ -33,7 +33,9 @@ void children_forget(void)
     children.begun = false;
     children.count = 0;
     children.noted = (struct child_usage){.memory_kib = 0};
-    memset(children.early, 0, sizeof children.early);
+    if (children.next_early) /* else there is none: leave the memory of a forked child untouched */
+        memset(children.early, 0, sizeof children.early);
+    children.next_early = 0;
 }
 
 static bool begin(const char *directory)

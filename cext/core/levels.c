@@ -23,16 +23,18 @@ static struct {
     unsigned over;   /* looks in a row at which it was too much */
 } governor;
 
+static void forget_all_noted(void)
+{
+    memset(governor.timed, 0, sizeof governor.timed);
+    memset(governor.counted, 0, sizeof governor.counted);
+    governor.cpu_ns = governor.over = 0;
+}
+
 void levels_begin(void)
 {
-    static bool had_begun; /* if not, there is nothing to forget: leave the memory untouched */
     counting.counts = NULL;
-    if (had_begun) {
-        memset(governor.timed, 0, sizeof governor.timed);
-        memset(governor.counted, 0, sizeof governor.counted);
-    }
-    had_begun = true;
-    governor.cpu_ns = governor.over = 0;
+    if (governor.settings.lower) /* else nobody looks at it: leave the memory of a forked child untouched */
+        forget_all_noted();
 }
 
 static int begin_counts(const char *directory)
@@ -119,6 +121,7 @@ bool is_told_by_program(uint32_t number)
 void governor_begin(const struct governor_settings *settings)
 {
     governor.settings = *settings;
+    forget_all_noted();
     memset(governor.levels, LEVEL_time, sizeof governor.levels);
 }
 

@@ -23,9 +23,9 @@ static int ring_create(struct ring *ring, uint32_t blocks)
 
 int pool_create(struct pool *pool, const char *directory, uint32_t ring_blocks)
 {
-    struct ring ring = pool->ring;
-    int failed = ring_create(&ring, ring_blocks);
-    *pool = (struct pool){.ring = ring};
+    int failed = ring_create(&pool->ring, ring_blocks);
+    pool->sequence = 0;
+    pool->left_count = 0;
     return failed ? failed : file_create(&pool->file, directory, data_types[DATA_EVENTS].name);
 }
 

@@ -33,8 +33,8 @@ struct pool {
     struct grown_file file;
     struct ring ring;
     uint64_t sequence;
-    struct block *left[POOL_LEFT];
     unsigned left_count;
+    struct block *left[POOL_LEFT];
 };
 
 /* Create the file of events, with a ring of this many blocks, or none. 0 or the error number. */

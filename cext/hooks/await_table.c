@@ -83,10 +83,12 @@ void await_forget(const PyObject *awaited)
 
 void awaits_forget(void)
 {
-    free(awaits.places);
-    awaits.places = NULL;
-    awaits.size = awaits.used = 0;
-    memset(awaits_by_scope, 0, sizeof awaits_by_scope);
+    if (awaits.places) { /* else there was none: leave the memory of a forked child untouched */
+        free(awaits.places);
+        awaits.places = NULL;
+        awaits.size = awaits.used = 0;
+        memset(awaits_by_scope, 0, sizeof awaits_by_scope);
+    }
     answers_forget_all();
     tasks_forget();
 }
