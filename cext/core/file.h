@@ -10,9 +10,9 @@
 
 /* A file of the experiment; `bytes` of it are really there. */
 struct grown_file {
-    char path[PATH_BYTES];
     uint64_t device, inode;
     uint64_t bytes;
+    char path[PATH_BYTES];
 };
 
 /* Create it, empty, readable by its owner alone. 0 or the error's number. */

@@ -2,30 +2,34 @@
 #include "core/series.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "core/recorder.h"
 
+static const char unfinished[] = ".new";
+
 /* The file gets its name once it has its head: others find no file, or one that can be read. */
-static int give_name(struct grown_file *file, const char *directory, const char *name)
+static int give_name(struct grown_file *file)
 {
     char path[PATH_BYTES];
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= PATH_BYTES)
-        return ENAMETOOLONG;
+    size_t length = strlen(file->path) - strlen(unfinished);
+    snprintf(path, sizeof path, "%.*s", (int)length, file->path);
     int failed = file_rename(file->path, path);
     if (!failed)
-        memcpy(file->path, path, sizeof path);
+        file->path[length] = 0;
     return failed;
 }
 
 int series_create(struct series *series, const char *directory, const struct data_type *type, uint32_t first)
 {
     char anew[64];
-    memset(series, 0, sizeof *series);
+    bool is_read = recorder_directory() != NULL; /* others read a process's files once it has a log */
+    memset(series, 0, offsetof(struct series, file)); /* the path's memory is left untouched: a forked child has no copy */
     series->window_bytes = type->block_bytes;
-    snprintf(anew, sizeof anew, "%s.new", type->name);
+    snprintf(anew, sizeof anew, "%s%s", type->name, is_read ? unfinished : "");
     series->window = file_create_mapped(&series->file, directory, anew, series->window_bytes, SPACE_BYTES);
     if (!series->window)
         return errno;
@@ -40,7 +44,7 @@ int series_create(struct series *series, const char *directory, const struct dat
     };
     series->end = type->head_bytes;
     series->next = first;
-    return give_name(&series->file, directory, type->name);
+    return is_read ? give_name(&series->file) : 0;
 }
 
 /* Strings have no fixed size: tell readers that the rest of the window is empty. */

@@ -8,7 +8,6 @@ enum { SPACE_BYTES = 16 * 1024 };
 /* A file of numbered records behind a head, written through one window at a time. Space within the first window is
    taken in smaller steps: most processes are short and have little to say. */
 struct series {
-    struct grown_file file;
     struct file_head *head; /* stays mapped */
     size_t window_bytes;
     char *window; /* `window_bytes` at `window_at` */
@@ -16,6 +15,7 @@ struct series {
     uint64_t end; /* where the next record goes */
     uint32_t next; /* its number */
     bool keep_windows; /* records are written to as long as the process lives */
+    struct grown_file file;
 };
 
 /* Create the file with its head; its first record gets the number `first`. 0 or the error's number. */
