@@ -14,6 +14,7 @@
 static int create(struct grown_file *file, const char *directory, const char *name)
 {
     struct stat status;
+    file->bytes = 0;
     int opened = file_open_in(file->path, directory, name, O_RDWR | O_CREAT | O_EXCL);
     if (opened < 0)
         return -1;
@@ -25,7 +26,6 @@ static int create(struct grown_file *file, const char *directory, const char *na
     }
     file->device = status.st_dev;
     file->inode = status.st_ino;
-    file->bytes = 0;
     return opened;
 }
 
