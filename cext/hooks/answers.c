@@ -28,9 +28,15 @@ void answer_ends(struct answer *answer)
     answer->by = 0;
 }
 
+/* Where none is awaited nothing is written: a forked child need not copy the memory. */
 void answers_forget(uint32_t thread)
 {
     struct answers *answers = answers_of(thread);
+    uint32_t awaited = 0;
+    for (unsigned kind = 0; kind < KIND_COUNT; kind++)
+        awaited |= __atomic_load_n(&answers->awaited[kind], __ATOMIC_RELAXED);
+    if (!awaited)
+        return;
     __atomic_add_fetch(&answers->closed, 1, __ATOMIC_RELAXED);
     for (unsigned kind = 0; kind < KIND_COUNT; kind++)
         __atomic_store_n(&answers->awaited[kind], 0, __ATOMIC_RELAXED);
