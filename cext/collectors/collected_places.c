@@ -8,6 +8,7 @@
 #include "collectors/pseudo_sections.h"
 #include "core/clock.h"
 #include "core/visible.h"
+#include "cpython/raised.h"
 #include "interpose_collector.h"
 
 /* Keep what collectors that are asked once for a place have said of it. */
@@ -61,16 +62,15 @@ static void identify_once(const struct identified *place, const struct span *spa
 /* A place seen for the first time. A current exception stays. */
 static __attribute__((noinline)) void first_identified(const struct span *span, const void *native)
 {
-    PyObject *type, *value, *traceback;
     struct reading begin = own_begin(span->thread);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     struct identified place = *identify(span->stack);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XINCREF(place.texts[index]);
     identify_once(&place, span, native);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XDECREF(place.texts[index]);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (span->thread->own_depth) /* a forked child's is 0 */
         own_end(span->thread, begin);
 }

@@ -80,10 +80,8 @@ static __attribute__((always_inline)) inline enum collected run_alone(struct spa
 static __attribute__((noinline)) enum collected run_with_python(struct span *span, uint32_t wanted, const void *native,
                                                                 bool is_here)
 {
-    PyObject *made[COLLECTORS_AT_MOST] = {NULL}, *type = NULL, *value, *traceback;
-    bool raised = PyErr_Occurred();
-    if (raised)
-        PyErr_Fetch(&type, &value, &traceback);
+    PyObject *made[COLLECTORS_AT_MOST] = {NULL};
+    struct raised raised = raised_keep();
     struct identified place = *identified_place(span, native, is_here);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XINCREF(place.texts[index]);
@@ -93,8 +91,7 @@ static __attribute__((noinline)) enum collected run_with_python(struct span *spa
             collectors.release(made[index]);
     for (unsigned index = 0; index < IDENTIFIED_TEXTS; index++)
         Py_XDECREF(place.texts[index]);
-    if (raised)
-        PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return span_open(span) ? collected : COLLECTED_GONE;
 }
 

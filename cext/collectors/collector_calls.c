@@ -5,6 +5,7 @@
 #include "collectors/readable_texts.h"
 #include "core/intern.h"
 #include "cpython/frame.h"
+#include "cpython/raised.h"
 
 static bool call_python(struct collector *collector, struct interpose_area *area, PyObject **made)
 {
@@ -25,14 +26,13 @@ static bool call_python(struct collector *collector, struct interpose_area *area
 
 static void note_identifier(struct collector *collector, struct interpose_area *area)
 {
-    PyObject *type, *value, *traceback;
     area->identifier[INTERPOSE_IDENTIFIER_BYTES - 1] = 0;
     uint64_t hash = hash_bytes(area->identifier, strlen(area->identifier));
     if (hash == collector->identifier)
         return;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     collectors.identify(collector, area->identifier);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     collector->identifier = hash;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/fields.h"
 #include "core/thread_notes.h"
+#include "cpython/raised.h"
 
 static const uint64_t SLOW_CALL_NS = 250000000, SLOW_MEAN_NS = 50000;
 
@@ -9,10 +10,9 @@ struct collectors collectors;
 
 void note_wrong(const struct collector *collector, const char *why, bool is_off)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     collectors.note(collector, why, is_off);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
 }
 
 void collector_switch_off(struct collector *collector, const char *why)

@@ -88,11 +88,10 @@ static struct coverage_table *take_table(struct covered_code *known, uint32_t co
 
 struct coverage_table *other_coverage_table(struct covered_code *known, uint32_t context, frame *here)
 {
-    PyObject *type, *value, *traceback;
     struct coverage_table *found = take_table(known, context);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     found = found ? found : new_coverage_table(known, context, here);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (found) {
         found->next = known->tables;
         known->tables = found;

@@ -72,10 +72,9 @@ static bool comes_by_exec(PyThreadState *state, frame *here)
 /* The frame has not begun: it can be made to execute another code object with the same variables. */
 static void put_code(frame *here)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyCodeObject *made = once_with_probes(here->f_code, here);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (!made || here->prev_instr != _PyCode_CODE(here->f_code) - 1)
         return;
     Py_SETREF(here->f_code, (PyCodeObject *)Py_NewRef((PyObject *)made));

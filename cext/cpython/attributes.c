@@ -86,8 +86,7 @@ static bool is_plain_attribute(PyTypeObject *type, PyObject *name)
 
 PyObject *attribute_at(PyObject *object, PyObject *way)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *found = Py_NewRef(object);
     for (Py_ssize_t place = 0; found && place < PyTuple_GET_SIZE(way); place++) {
         PyObject *name = PyTuple_GET_ITEM(way, place);
@@ -95,7 +94,7 @@ PyObject *attribute_at(PyObject *object, PyObject *way)
         Py_DECREF(found);
         found = next;
     }
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return found;
 }
 

@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include "core/visible.h"
+#include "cpython/raised.h"
 
 /* The value at the end of a path of attributes; a new reference, or NULL. A current exception stays. */
 VISIBLE PyObject *attribute_at(PyObject *object, PyObject *way);

@@ -86,13 +86,12 @@ void known_code_name(struct known_code *known, frame *here)
 
 struct known_code *known_code_look(struct known_codes *codes, PyCodeObject *code, frame *here)
 {
-    PyObject *type, *value, *traceback;
     struct known_code *known = code_extra(code, codes->index);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     known = known ? known : new_known_code(codes, code);
     if (known)
         look_at(known, here);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return known;
 }
 

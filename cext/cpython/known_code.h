@@ -8,6 +8,7 @@
 #include "cpython/code_choice.h"
 #include "cpython/code_extra.h"
 #include "cpython/own_code.h"
+#include "cpython/raised.h"
 
 struct known_code {
     struct known_codes *kept_by;

@@ -42,11 +42,10 @@ static int find_index(PyInterpreterState *interpreter, int64_t id)
 {
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     index_elsewhere.interpreter = id;
     index_elsewhere.index = ask_index(interpreter);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     own_end(thread, begin);
     return index_elsewhere.index;
 }
@@ -129,10 +128,9 @@ static struct code_sites *put_code(PyCodeObject *code, const struct code_sites *
 /* An exception that is set stays as it is: this runs between a call and its caller. */
 static struct code_sites *new_code_sites(frame *here)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     struct code_sites described = describe_code(here), *sites = put_code(described.code, &described);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return sites;
 }
 

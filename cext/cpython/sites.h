@@ -11,6 +11,7 @@
 
 #include "core/recorder.h"
 #include "cpython/code_extra.h"
+#include "cpython/raised.h"
 #include "cpython/side_lock.h"
 
 struct place {

@@ -117,15 +117,14 @@ void learn_task_name(uint32_t number, PyObject *outermost)
     struct thread *thread = recording();
     if (!thread || thread->quiet)
         return;
-    PyObject *type, *value, *traceback;
     struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *name = thread->in_loop ? name_by_program(outermost) : NULL;
     PyErr_Clear();
     name = name ? name : name_of_coroutine(outermost);
     name = name ? name : name_of_greenlet(outermost);
     task_name_keep(number, number_of_name(name));
     Py_XDECREF(name);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     own_end(thread, begin);
 }

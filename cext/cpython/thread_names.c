@@ -40,9 +40,8 @@ static PyObject *python_thread(PyThreadState *state)
 
 static void learn_thread_name(struct thread *thread, PyThreadState *state)
 {
-    PyObject *type, *value, *traceback;
     struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     thread->name_tries++;
     PyObject *known = names_begin() ? python_thread(state) : NULL;
     PyObject *name = known ? attribute_at(known, way_to_name) : NULL;
@@ -54,7 +53,7 @@ static void learn_thread_name(struct thread *thread, PyThreadState *state)
     }
     Py_XDECREF(name);
     Py_XDECREF(known);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     own_end(thread, begin);
 }
 
@@ -69,16 +68,15 @@ static void see_calling_thread(PyThreadState *state)
 /* Its name as it ends, which threading tells by taking it out of those that are active. */
 static void learn_last_name(struct thread *thread)
 {
-    PyObject *type, *value, *traceback;
     struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *known = active_thread(), *name = known ? attribute_at(known, way_to_name) : NULL;
     Py_ssize_t bytes = 0;
     if (bytes_of_text(name, &bytes) && bytes)
         thread->record->fields.name = intern_text(name);
     Py_XDECREF(name);
     Py_XDECREF(known);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     own_end(thread, begin);
 }
 

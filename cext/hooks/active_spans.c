@@ -99,13 +99,12 @@ static bool read_ddtrace(struct trace_context *context)
 void note_active_spans(struct thread *thread)
 {
     struct trace_context context;
-    PyObject *type, *value, *traceback;
     if (!are_expected || !thread_records(thread))
         return;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     if (read_opentelemetry(&context))
         trace_context_note_span(thread, &context);
     if (read_ddtrace(&context))
         trace_context_note_span(thread, &context);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
 }

@@ -75,11 +75,10 @@ uint32_t address_detail(PyObject *address)
 
 int descriptor_of_tls(PyObject *connection)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *owner = PyObject_GetAttr(connection, name_of_owner);
     int number = owner ? descriptor_of(owner) : -1;
     Py_XDECREF(owner);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return number;
 }

@@ -4,6 +4,7 @@
 #include "core/levels.h"
 #include "core/trace_contexts.h"
 #include "core/visible.h"
+#include "cpython/raised.h"
 #include "hooks/call.h"
 #include "hooks/call_detail.h"
 #include "hooks/call_result.h"
@@ -31,10 +32,9 @@ uint64_t bytes_of_await(const struct await *await, PyObject *result)
 
 static uint32_t route_of_await(const struct await *await)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     uint32_t number = detail_of_route(await->slot, await->told);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return number;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/visible.h"
 #include "cpython/frame.h"
+#include "cpython/raised.h"
 #include "hooks/await_event.h"
 #include "hooks/await_steps.h"
 #include "hooks/transaction_marks.h"
@@ -228,11 +229,10 @@ int steps_begin(struct sort *sort, PyTypeObject *plain, PyMethodDef *methods)
 
 void never_awaited(PyObject *item)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *closed = item ? PyObject_CallMethod(item, "close", NULL) : NULL;
     Py_XDECREF(closed);
     Py_XDECREF(item);
     PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
 }

@@ -132,9 +132,9 @@ bool is_detail_late(const struct slot *slot)
 
 uint32_t late_detail(const struct call *call, PyObject *result)
 {
-    PyObject *type, *value, *traceback, *subject = subject_of(call);
+    PyObject *subject = subject_of(call);
     uint32_t number = 0;
-    PyErr_Fetch(&type, &value, &traceback); /* a look-up clears the current exception */
+    struct raised raised = raised_keep(); /* a look-up clears the current exception */
     if (call->slot->subject == SUBJECT_RESULT)
         number = result ? detail_of_what(call, result) : 0;
     else if (is_path(call->slot->detail) && subject)
@@ -143,6 +143,6 @@ uint32_t late_detail(const struct call *call, PyObject *result)
         number = other_holder_detail(subject);
     else if (is_statement(call->slot->detail) && call->owner)
         number = kept_statement(call->owner);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return number;
 }

@@ -27,10 +27,9 @@ static long errno_of(PyObject *type, PyObject *error)
 
 uint32_t error_number_here(void)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    long number = type && PyType_Check(type) ? errno_of(type, value) : 0;
-    PyErr_Restore(type, value, traceback);
+    struct raised raised = raised_keep();
+    long number = raised.type && PyType_Check(raised.type) ? errno_of(raised.type, raised.value) : 0;
+    raised_restore(raised);
     return number > 0 ? (uint32_t)number : EINVAL;
 }
 
@@ -83,20 +82,19 @@ static bool fires_trigger(PyTypeObject *type)
 uint32_t error_here(uint64_t begun_ns)
 {
     char text[256];
-    PyObject *type, *value, *traceback;
     struct thread *thread = current_thread;
     struct reading begin = own_begin(thread);
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     int bytes = 0;
-    if (type && PyType_Check(type)) {
-        const char *full = ((PyTypeObject *)type)->tp_name, *dot = strrchr(full, '.'), *name = dot ? dot + 1 : full;
-        long number = errno_of(type, value);
+    if (raised.type && PyType_Check(raised.type)) {
+        const char *full = ((PyTypeObject *)raised.type)->tp_name, *dot = strrchr(full, '.'), *name = dot ? dot + 1 : full;
+        long number = errno_of(raised.type, raised.value);
         bytes = number ? snprintf(text, sizeof text, "%s errno %ld", name, number)
                        : snprintf(text, sizeof text, "%s", name);
-        if (fires_trigger((PyTypeObject *)type))
+        if (fires_trigger((PyTypeObject *)raised.type))
             recorder_trigger_once(thread, begun_ns);
     }
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (bytes <= 0)
         bytes = snprintf(text, sizeof text, "error");
     size_t length = strnlen(text, sizeof text);
@@ -119,15 +117,14 @@ bool is_programs_buffer(PyObject *object)
 
 static uint64_t size_of_buffer(PyObject *object)
 {
-    PyObject *type, *value, *traceback;
     Py_buffer view;
     uint64_t bytes = 0;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     if (PyObject_CheckBuffer(object) && !is_programs_buffer(object) && PyObject_GetBuffer(object, &view, PyBUF_SIMPLE) == 0) {
         bytes = (uint64_t)view.len;
         PyBuffer_Release(&view);
     }
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return bytes;
 }
 

@@ -32,15 +32,14 @@ static unsigned decide_site(const struct call_site *site)
 
 unsigned decide(frame *here, unsigned (*by)(const struct call_site *))
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *names = frame_globals(here);
     PyObject *module = names && PyDict_CheckExact(names) ? entry_named(names, "__name__") : NULL;
     char file[FILE_ROOM];
     struct call_site site = call_site_of(here, module, file);
     unsigned bits = by(&site);
     Py_XDECREF(module);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return bits;
 }
 

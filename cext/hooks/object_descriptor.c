@@ -22,26 +22,24 @@ void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask)
 /* A closed one raises, which is ignored. */
 static int descriptor_of_owner(PyObject *owner, PyObject *(*ask)(PyObject *, PyObject *))
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *number = ask(owner, NULL);
     int found = number && PyLong_CheckExact(number) ? descriptor_of_number(number) : -1;
     Py_XDECREF(number);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return found;
 }
 
 /* The object below a text or buffer of the standard library, from its C type; a new reference or NULL. */
 static PyObject *what_lies_under(PyObject *object)
 {
-    PyObject *type, *value, *traceback;
     const char *name = Py_TYPE(object)->tp_name;
     const char *attribute = strcmp(name, "_io.TextIOWrapper") == 0 ? "buffer" : strncmp(name, "_io.Buffered", 12) == 0 ? "raw" : NULL;
     if (!attribute)
         return NULL;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *under = PyObject_GetAttrString(object, attribute);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return under;
 }
 

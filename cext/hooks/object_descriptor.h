@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/visible.h"
+#include "cpython/raised.h"
 #include "cpython/version.h"
 
 void descriptor_owner_add(unsigned place, PyTypeObject *type, void *ask);

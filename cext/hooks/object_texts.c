@@ -6,25 +6,23 @@
 
 const char *text_of(PyObject *object, Py_ssize_t *bytes)
 {
-    PyObject *type, *value, *traceback;
     if (!object || !PyUnicode_Check(object))
         return NULL;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     const char *text = PyUnicode_AsUTF8AndSize(object, bytes);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return text;
 }
 
 PyObject *encoded(PyObject *text)
 {
-    PyObject *type, *value, *traceback;
     if (PyBytes_Check(text))
         return Py_NewRef(text);
     if (!PyUnicode_Check(text))
         return NULL;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *bytes = PyUnicode_EncodeFSDefault(text);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return bytes;
 }
 

@@ -67,14 +67,14 @@ static PyObject *joined(PyObject *parts)
 
 PyObject *encoded_path(PyObject *path)
 {
-    PyObject *type, *value, *traceback, *bytes = encoded(path);
+    PyObject *bytes = encoded(path);
     if (bytes || PyUnicode_Check(path))
         return bytes;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *parts = parts_of(path);
     bytes = parts ? joined(parts) : NULL;
     Py_XDECREF(parts);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return bytes;
 }
 

@@ -72,10 +72,10 @@ uint32_t marking;
 void tell_route(const struct call *call)
 {
     struct thread *thread = current_thread;
-    PyObject *type, *value, *traceback, *subject = subject_of(call);
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *subject = subject_of(call);
+    struct raised raised = raised_keep();
     uint32_t number = subject && thread_records(thread) ? detail_of_route(call->slot, subject) : 0;
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     for (uint32_t index = number ? thread->record->fields.depth : 0; index-- > 0;)
         if (is_number_of(thread->record->open[index].intrinsic, KIND_logic) &&
             !is_number_or_further(thread->record->open[index].intrinsic, marking)) {
@@ -86,10 +86,10 @@ void tell_route(const struct call *call)
 
 static void name_by_route(struct call *call)
 {
-    PyObject *type, *value, *traceback, *subject = subject_of(call);
-    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *subject = subject_of(call);
+    struct raised raised = raised_keep();
     uint32_t number = subject ? detail_of_route(call->slot, subject) : 0;
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     call->span.detail = number ? number : call->span.thread->record->open[call->span.index].detail;
 }
 
@@ -151,11 +151,10 @@ void end_serving(struct call *call, bool failed)
         return;
     }
     uint32_t error = failed ? error_here(span.begin.wall_ns) : 0;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     span.detail = span.detail ? span.detail : detail_of_served(call);
     trace_context_end(thread, span.call, span.call);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (span.wall_ns >= recorder.long_ns)
         look_at_long_call(&span);
     record_collected(&span, 0, error, NULL, false);

@@ -129,14 +129,13 @@ static PyObject *header_of(const struct call *call, const struct header *header)
 
 bool read_context(const struct call *call, struct trace_context *context)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     PyObject *found = header_of(call, &trace_parent);
     Py_ssize_t bytes;
     const char *text = bytes_of_text(found, &bytes);
     bool is_valid = text && trace_context_parse(text, (size_t)bytes, context);
     Py_XDECREF(found);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return is_valid;
 }
 
@@ -144,8 +143,7 @@ PyObject *read_state(const struct call *call)
 {
     if (!trace_states_are_kept())
         return NULL;
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     char kept[TRACE_STATE_BYTES + 1];
     PyObject *found = header_of(call, &trace_state), *state = NULL;
     Py_ssize_t bytes;
@@ -154,7 +152,7 @@ PyObject *read_state(const struct call *call)
     if (length)
         state = PyBytes_FromStringAndSize(kept, (Py_ssize_t)length);
     Py_XDECREF(found);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     return state;
 }
 

@@ -107,11 +107,10 @@ static struct line_table *take_table(struct traced_code *known, uint32_t owner)
 
 struct line_table *other_table(struct traced_code *known, uint32_t owner, frame *here)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
+    struct raised raised = raised_keep();
     struct line_table *found = take_table(known, owner);
     found = found ? found : new_line_table(known, owner, here);
-    PyErr_Restore(type, value, traceback);
+    raised_restore(raised);
     if (found) {
         found->next = known->tables;
         known->tables = found;
