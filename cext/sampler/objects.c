@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/symbols.h"
+#include "core/ticks.h"
 
 enum { MAPPED_AT_MOST = 8192, READ_EVERY_NS = 1000000000 };
 
@@ -145,17 +145,10 @@ static void find_program(struct objects *objects, pid_t pid)
         objects->mapped[index].is_of_program = strcmp(objects->mapped[index].path, program) == 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Nothing, if the thread has ended. */
 static struct objects read_maps(pid_t thread, uint64_t runtime)
 {
-    struct objects found = {.read_ns = now_ns()};
+    struct objects found = {.read_ns = clock_ns(CLOCK_MONOTONIC)};
     char path[32], *interpreter = NULL;
     snprintf(path, sizeof path, "/proc/%d/maps", (int)thread);
     FILE *maps = fopen(path, "re");
@@ -194,7 +187,7 @@ static bool read_again(struct objects *objects, pid_t thread, uint64_t runtime)
 
 bool objects_read_again(struct objects *objects, pid_t thread, uint64_t runtime)
 {
-    return objects->count && now_ns() - objects->read_ns > READ_EVERY_NS && read_again(objects, thread, runtime);
+    return objects->count && clock_ns(CLOCK_MONOTONIC) - objects->read_ns > READ_EVERY_NS && read_again(objects, thread, runtime);
 }
 
 /* --- functions */
@@ -249,7 +242,7 @@ bool objects_find(struct objects *objects, pid_t pid, uint64_t runtime, uint64_t
                   bool *is_new)
 {
     const struct mapped *part = part_at(objects, address);
-    *is_new = !part && now_ns() - objects->read_ns > READ_EVERY_NS;
+    *is_new = !part && clock_ns(CLOCK_MONOTONIC) - objects->read_ns > READ_EVERY_NS;
     if (*is_new) {
         read_again(objects, pid, runtime);
         part = part_at(objects, address);

@@ -1,8 +1,8 @@
 #include "sampler/progress.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "core/ticks.h"
 #include "sampler/remote.h"
 
 enum {
@@ -14,13 +14,6 @@ enum {
 struct watched { /* without a gap */
     char frame[FRAME_BYTES], stack[STACK_BYTES];
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* How many bytes were read: all, the frame alone where the stack is not as large, or none if not even that is there any more. */
 static size_t read_watched(const struct sampled_process *process, const struct last_frames *last, struct watched *into)
@@ -36,13 +29,13 @@ static size_t read_watched(const struct sampled_process *process, const struct l
 bool progress_is_seen(const struct sampled_process *process, const struct sampled_thread *thread, uint64_t for_ns)
 {
     static __thread struct watched before, now;
-    uint64_t until_ns = now_ns() + for_ns;
+    uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + for_ns;
     if (!thread->last_frames.count || until_ns > process->round_ns + ROUND_AT_MOST_NS)
         return false;
     size_t bytes = read_watched(process, &thread->last_frames, &before);
     do
         if (!bytes || read_watched(process, &thread->last_frames, &now) != bytes || memcmp(&before, &now, bytes))
             return true;
-    while (now_ns() < until_ns);
+    while (clock_ns(CLOCK_MONOTONIC) < until_ns);
     return false;
 }

@@ -10,9 +10,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/ticks.h"
 #include "sampler/memory.h"
 #include "sampler/native_code.h"
 #include "sampler/threads.h"
@@ -42,13 +42,6 @@ struct sampler {
     struct timespec changed; /* the directory, when it was last listed */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each_rate_bytes, const struct counters *counters)
 {
     struct sampler *sampler = calloc(1, sizeof *sampler);
@@ -58,7 +51,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
     sampler->counters = *counters;
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->at_each_rate_bytes = at_each_rate_bytes;
-    sampler->next_ns = now_ns();
+    sampler->next_ns = clock_ns(CLOCK_MONOTONIC);
     sampler->least_late_ns = sampler->settle_ns = UINT64_MAX;
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -146,7 +139,7 @@ static uint64_t next_random(struct sampler *sampler)
 /* From half an interval to one and a half: a program that does something at regular times is not misread. */
 static void choose_next(struct sampler *sampler)
 {
-    uint64_t now = now_ns(), after = sampler->interval_ns / 2 + (sampler->interval_ns * next_random(sampler) >> 32);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), after = sampler->interval_ns / 2 + (sampler->interval_ns * next_random(sampler) >> 32);
     sampler->next_ns += after;
     if (sampler->next_ns < now)
         sampler->next_ns = now + after;
@@ -212,7 +205,7 @@ static bool has_come_on_time(struct sampler *sampler, uint64_t round_ns)
 
 static void sample_all(struct sampler *sampler)
 {
-    uint64_t round_ns = now_ns();
+    uint64_t round_ns = clock_ns(CLOCK_MONOTONIC);
     bool is_on_time = has_come_on_time(sampler, round_ns);
     drop_ended(sampler);
     bool was_paused = sampler->is_paused;
@@ -263,7 +256,7 @@ static bool has_changed(struct sampler *sampler)
 
 void sampler_run(struct sampler *sampler, uint64_t for_ns)
 {
-    uint64_t end_ns = now_ns() + for_ns;
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + for_ns;
     wake_at_once();
     while (!has_changed(sampler)) {
         bool is_due = sampler->next_ns <= end_ns;
@@ -276,7 +269,7 @@ void sampler_run(struct sampler *sampler, uint64_t for_ns)
         if (!wait_until(sampler, until_ns) || !is_due)
             return;
         sample_all(sampler);
-        flush_all(sampler, now_ns());
+        flush_all(sampler, clock_ns(CLOCK_MONOTONIC));
         choose_next(sampler);
     }
 }

@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "sampler/threads.h"
 
-#include <time.h>
 
+#include "core/ticks.h"
 #include "sampler/calls.h"
 #include "sampler/memory.h"
 #include "sampler/native_code.h"
@@ -19,13 +19,6 @@ enum {
     WITHOUT_PYTHON = 1, /* a mark */
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The first sample of a thread is always alone: the others count from its times on. */
 static bool is_alike(const struct sample *a, const struct sample *b)
@@ -182,13 +175,13 @@ static bool read_times(const struct sampled_process *process, struct sampled_thr
 {
     uint64_t before_ns = thread->last.cpu_ns;
     for (int tries = 0; tries < TRIES; tries++) {
-        uint64_t began_ns = now_ns();
+        uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
         if (!schedule_read(thread->files, process->pid, thread->tid, schedule))
             return false;
         uint64_t cpu_ns = schedule_cpu(&thread->files, schedule->cpu_ns);
         sample->cpu_ns = cpu_ns > before_ns ? cpu_ns : before_ns;
         sample->run_delay_ns = schedule->run_delay_ns;
-        sample->time_ns = sample->last_ns = now_ns();
+        sample->time_ns = sample->last_ns = clock_ns(CLOCK_MONOTONIC);
         if (sample->time_ns - began_ns < AN_INSTANT_NS)
             break;
     }
@@ -201,7 +194,7 @@ static void settle_doubt(struct sampled_process *process, struct sampled_thread 
     if (!thread->doubt.is_open)
         return;
     thread->doubt.is_open = false;
-    thread->doubt.taken.sample.state = on_processor_settle(thread, now, now_ns()) ? SAMPLE_RUNS : SAMPLE_READY;
+    thread->doubt.taken.sample.state = on_processor_settle(thread, now, clock_ns(CLOCK_MONOTONIC)) ? SAMPLE_RUNS : SAMPLE_READY;
     keep_sample(process, thread, &thread->doubt.taken);
 }
 
