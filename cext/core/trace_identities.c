@@ -1,12 +1,5 @@
 #include "core/trace_identities.h"
 
-static uint64_t mixed(uint64_t number)
-{
-    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-    number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-    return number ^ (number >> 31);
-}
-
 uint64_t identity_seed(uint32_t pid, uint64_t start_ns, uint64_t time_ns)
 {
     return mixed(mixed(mixed((uint64_t)pid + 1) + start_ns) + time_ns);

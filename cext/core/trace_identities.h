@@ -11,6 +11,14 @@ struct trace_identity {
     uint64_t high, low;
 };
 
+/* The bits of a number mixed, one to one (the last step of SplitMix64). */
+static inline uint64_t mixed(uint64_t number)
+{
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+    return number ^ (number >> 31);
+}
+
 /* What the identities of a process are made from. */
 VISIBLE uint64_t identity_seed(uint32_t pid, uint64_t start_ns, uint64_t time_ns);
 

@@ -3,14 +3,9 @@
 
 #include <string.h>
 
-struct chosen chosen;
+#include "core/trace_identities.h"
 
-static uint64_t mixed(uint64_t number)
-{
-    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
-    number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
-    return number ^ (number >> 31);
-}
+struct chosen chosen;
 
 /* Descendants choose by another seed each, or those that begin alike would choose alike. */
 static uint64_t seed_of(uint64_t seed, const char *lineage)
