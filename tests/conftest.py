@@ -17,6 +17,10 @@ from interpose.cli.main import main
 
 __all__ = ["recorded", "traced"]
 
+TESTS = Path(__file__).parent
+# Folders whose tests have the mark any_python, unless they are marked every_python.
+ANY_PYTHON = "analysis", "cli", "config", "core", "experiments", "exports", "legacy", "native", "project", "reports"
+
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.load_profile("here")
@@ -28,8 +32,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Who measures comes last: nobody has to wait for it, nor it for somebody's long test."""
+    folders = {TESTS / folder for folder in ANY_PYTHON}
+    for item in items:
+        if not folders.isdisjoint(item.path.parents) and not item.get_closest_marker("every_python"):
+            item.add_marker("any_python")
     items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
     if "t" in sys.abiflags:
         not_there = pytest.mark.skip(reason="not recorded, or not the same, in a free-threaded interpreter")

@@ -17,8 +17,6 @@ from interpose.analysis.recording.ending import ending, recording_stopped
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 def accounted(build):
     process = Experiment(str(build.write())).founder

@@ -28,8 +28,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 from tests.random_calls import INTRINSICS, calls, processes, write
 
-pytestmark = pytest.mark.any_python
-
 on_disk = settings(max_examples=40)  # each of them writes an experiment
 ORDERS = "/home/u/shop/orders.py"
 

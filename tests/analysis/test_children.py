@@ -9,8 +9,6 @@ from interpose.analysis.recording.lineage import unfollowed, why_not
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build
 
-pytestmark = pytest.mark.any_python
-
 SECOND = 1_000_000_000
 EXIT_1 = 1 << 8  # as waitpid(2) gives it
 

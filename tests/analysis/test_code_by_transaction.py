@@ -12,8 +12,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 from tests.schedules import MS
 
-pytestmark = pytest.mark.any_python
-
 
 def served(directory, requests=((0, "GET /slow"), (400, "GET /fast"), (600, "GET /slow")), wall=200, sampled_ms=1000):
     """Requests that compute for all of their time, those of /slow in `render`, those of /fast in `query` for half of

@@ -29,8 +29,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 from tests.tracing import environment, write_program
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 FAILED = 4
 TOP = Path(__file__).parents[2]

@@ -16,8 +16,6 @@ from interpose.experiments.model.sampled import COUNTED_IN_USER_MODE, NOT_COUNTE
 from interpose.reports.screen.counters import counter_lines
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 FAULTS, MIGRATIONS, CYCLES = range(3)
 IN_CALL = 1
 MS = 1_000_000

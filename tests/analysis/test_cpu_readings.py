@@ -9,8 +9,6 @@ import pytest
 from interpose.analysis.time.cpu_readings import Readings, add_process_now, add_thread_now
 from interpose.experiments.metadata.log import Log
 
-pytestmark = pytest.mark.any_python
-
 
 def test_time_between_readings_is_divided():
     readings = Readings()

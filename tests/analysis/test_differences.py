@@ -27,8 +27,6 @@ from interpose.analysis.comparison.distributions import (
     trigamma_inverse,
 )
 
-pytestmark = pytest.mark.any_python
-
 EULER = 0.5772156649015329
 
 # What tables of Student's distribution have: degrees of freedom, then the bounds for 10, 5 and 1 % on both sides.

@@ -20,8 +20,6 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.metadata.map import Intrinsic
 from interpose.reports.screen.verdict import verdict
 
-pytestmark = pytest.mark.any_python
-
 ORDERS = """
     import os, random, sqlite3
     import interpose

@@ -14,8 +14,6 @@ from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, event
 
-pytestmark = pytest.mark.any_python
-
 HANDLER, OTHER = 6, 7
 BY_NUMBER = "SELECT * FROM orders WHERE number = $1"
 BLOCKING = """

@@ -22,8 +22,6 @@ from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 TOP = Path(__file__).parents[2]
 

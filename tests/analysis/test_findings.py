@@ -17,8 +17,6 @@ from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND, START_NS, Build
 from tests.schedules import Schedule, put_thread
 
-pytestmark = pytest.mark.any_python
-
 
 def test_a_statement_many_times_in_a_transaction_could_be_made_once(shop):
     for _ in range(2):

@@ -13,8 +13,6 @@ from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, Build
 
-pytestmark = pytest.mark.any_python
-
 IN_PROGRESS = ("deadlock", "lock not released")
 STUCK = """
 import os, signal, threading, time

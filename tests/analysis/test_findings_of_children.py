@@ -14,8 +14,6 @@ from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 # Another thread waits at a pipe, from the beginning to the end.
 WATCHES = """
     import os, subprocess, threading, time

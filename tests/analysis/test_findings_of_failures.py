@@ -14,8 +14,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND
 
-pytestmark = pytest.mark.any_python
-
 URL = "GET https://rates.example/today"
 INSERT = "INSERT INTO orders VALUES (?)"
 COUNTED = """

@@ -6,8 +6,6 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 
-pytestmark = pytest.mark.any_python
-
 # Each way to replace a file, with `new` for what replaces it.
 REPLACED = {
     "os.replace": "os.replace(new, 'settings')",

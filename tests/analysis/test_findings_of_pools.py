@@ -11,8 +11,6 @@ from interpose.analysis.findings.survey import Survey
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND
 
-pytestmark = pytest.mark.any_python
-
 HANDED_OVER = """
 import asyncio, http.server, json, threading, time, urllib.request
 from concurrent.futures import ThreadPoolExecutor

@@ -24,7 +24,6 @@ from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import RULES_IN_WORDS, Sentences
 from tests.build import SECOND
 
-pytestmark = pytest.mark.any_python
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

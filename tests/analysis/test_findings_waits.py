@@ -12,8 +12,6 @@ from interpose.reports.sentences.sentences import Sentences
 from interpose.reports.tables.findings import findings_table
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 def with_native_calls(shop, *, name, kind, native_ns, native_cpu_ns, cpu_ns):
     """Twenty calls of a database of 10 ms each, with a native call in each."""

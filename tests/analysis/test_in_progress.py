@@ -13,8 +13,6 @@ from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 # Three threads wait for work, one computes, and the main one sleeps; then it does what the test asks, or nothing.
 WAITING = """
 import os, queue, sys, threading, time

@@ -10,7 +10,6 @@ from interpose.experiments.metadata.map import Intrinsic
 from interpose.instrumentation.native import intrinsics
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
 MS = SECOND // 1000
 NEITHER = {"copy_file_range", "splice", "tee", "vmsplice"}  # between two descriptors
 

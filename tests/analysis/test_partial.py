@@ -25,8 +25,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, TIME_NS, Build, event
 from tests.schedules import MS, Schedule, put_thread
 
-pytestmark = pytest.mark.any_python
-
 NAMES = ("sqlite3.Cursor.execute", "os.write", "threading.Lock.acquire", "interpose.transaction")
 KINDS = ("db", "file", "sync", "logic")
 SAMPLED = {"INTERPOSE_TRANSACTIONS": "1/3", "INTERPOSE_SEED": "7"}

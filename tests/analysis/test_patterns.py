@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from interpose.analysis.expressions.patterns import LONGEST_PATTERN, Pattern, PatternError
 
-pytestmark = pytest.mark.any_python
-
 PIECES = (
     *("a", "b", ".", "[ab]", "[^a]", "[a-c1]", "[]a]", "(a|b)", "(?:ab)*", "a*", "b+?", "a?", "^", "$", "a{2}"),
     *("b{1,}", "(a|b|)", "(a*)*", "|", r"\d", r"\W", r"[\w.]", r"\.", "(a{0,2}b)+", "(^a|b$)", r"\n", "A", r"[^\s]"),

@@ -9,8 +9,6 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 # Each thread sleeps and computes by turns; during the middle third, recording is paused.
 PHASES = """
 import sys, threading, time, interpose

@@ -15,8 +15,6 @@ from interpose.legacy.programs import BETWEEN, programs
 from interpose.reports.tables.rows import arranged
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture
 def shop(tmp_path):

@@ -5,8 +5,6 @@ import json
 import pytest
 from tracing import write_program
 
-pytestmark = pytest.mark.any_python
-
 PROGRAM = """
     import interpose, os, sqlite3
     class Account:

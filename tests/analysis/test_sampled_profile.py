@@ -17,8 +17,6 @@ from interpose.reports.formats.units import margin_of_samples
 from tests.build import START_NS, Build, event
 from tests.schedules import KINDS, MS, READY, RECORDS, RUNS, WAITS, Schedule, put_thread
 
-pytestmark = pytest.mark.any_python
-
 PROGRAMS = 25  # of each kind
 
 

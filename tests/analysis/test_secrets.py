@@ -12,8 +12,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.secrets import LEFT_OUT_BY
 from tests.build import Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture
 def build(tmp_path) -> Build:

@@ -19,8 +19,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.screen.sections import profiled, resource
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 spans = st.tuples(st.integers(0, 50), st.integers(0, 30))
 blocks = st.lists(st.lists(spans, min_size=1, max_size=6), max_size=6)
 

@@ -34,8 +34,6 @@ from interpose.analysis.transactions.tracking import (
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
-pytestmark = pytest.mark.any_python
-
 THREAD = 7
 FORM = BY_STACK | 5
 

@@ -26,8 +26,6 @@ from interpose.reports.tables.transactions import transactions_table
 from interpose.transactions import transaction
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 CLERK = """
 import json, sqlite3, time
 

@@ -12,6 +12,8 @@ from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from tests.build import event
 
+pytestmark = pytest.mark.every_python
+
 
 def kept(shop, text):
     """The details of the calls for which the expression holds."""

@@ -17,7 +17,6 @@ from interpose.cli.main import main
 from tests.analysis.test_comparison import shop
 from tests.build import SECOND, TIME_NS
 
-pytestmark = pytest.mark.any_python
 DAY_NS = 86_400 * SECOND
 DEVIATION = 0.02
 

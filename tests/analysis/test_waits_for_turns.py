@@ -17,8 +17,6 @@ from interpose.reports.formats.units import duration
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND
 
-pytestmark = pytest.mark.any_python
-
 LIMITED = """
 import asyncio, json, time
 from pool import Pool

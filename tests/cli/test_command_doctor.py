@@ -13,6 +13,8 @@ from interpose.config.schema import SETTINGS
 from interpose.timing import kernel
 from interpose.timing.sampler import try_process
 
+pytestmark = pytest.mark.every_python
+
 
 @pytest.fixture
 def examine(interpose):

@@ -10,8 +10,6 @@ import pytest
 from interpose.timing import shims
 from tests.instrumentation.test_libraries import GETTING, LIBRARY, Place, libraries, place
 
-pytestmark = pytest.mark.any_python
-
 __all__ = ["place"]
 
 DECLARED = """

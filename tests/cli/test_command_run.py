@@ -15,8 +15,6 @@ from interpose.config.schema import SETTINGS
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 PRINT_WORDS = "import json, sys; print(json.dumps(sys.argv))"
 
 

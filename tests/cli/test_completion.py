@@ -8,7 +8,7 @@ import pytest
 
 from interpose.cli.main import COMMANDS, main
 
-pytestmark = [pytest.mark.any_python, pytest.mark.packages]
+pytestmark = pytest.mark.packages
 
 ASK = """
 source "$1"; shift

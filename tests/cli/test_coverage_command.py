@@ -15,8 +15,6 @@ import pytest
 from interpose.cli.commands.coverage import SUBCOMMANDS
 from interpose.cli.main import main
 
-pytestmark = pytest.mark.any_python
-
 PROGRAM = """
 import os
 from interpose import transaction

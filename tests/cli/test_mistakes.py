@@ -10,8 +10,6 @@ from interpose.cli.main import load_commands, make_parser
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.mark.parametrize(
     ("words", "told"),

@@ -14,7 +14,6 @@ import pytest
 from interpose.cli.main import main
 from tests.build import Build, event
 
-pytestmark = pytest.mark.any_python
 COMMANDS = (
     *("report", "report --by line", "report --format html", "report --format json", "report --format csv"),
     *("report --format markdown", "events", "events --format csv", "export", "list", "processes", "profile", "doctor"),

@@ -23,8 +23,6 @@ from interpose.experiments.metadata.labels import Window, windows
 from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 # Each line on standard input is a call of `os.stat`, which is answered; nothing else is recorded in between.
 STEPS = """
 import os, sys

@@ -14,8 +14,6 @@ from interpose.experiments.metadata.pauses import Pauses
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
-pytestmark = pytest.mark.any_python
-
 NOON = datetime(2025, 6, 1, 12, 0, 30)
 STEPS = """
 import time

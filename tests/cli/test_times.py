@@ -9,8 +9,6 @@ from interpose.errors import UsageError
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build
 
-pytestmark = pytest.mark.any_python
-
 SECOND = 1_000_000_000
 BEGAN_NS = 1_700_006_399 * SECOND + 900_000_000  # 2023-11-14 23:59:59.9, UTC
 

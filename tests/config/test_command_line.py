@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from interpose.config.command_line import kept_arguments
 
-pytestmark = pytest.mark.any_python
 SECRET = "hunter2"
 
 

@@ -13,8 +13,6 @@ from interpose.config import policy, state
 from interpose.config.policy import Forbidden, check, matches, parse
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 USER = pwd.getpwuid(os.getuid()).pw_name
 BEGIN = """
 import os, sys

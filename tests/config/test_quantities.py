@@ -8,8 +8,6 @@ from interpose.analysis.expressions import scanner
 from interpose.cli.times import duration_ns
 from interpose.config import filters, values
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.mark.parametrize(("unit", "unit_ns"), quantities.TIMES_NS.items())
 def test_every_unit_of_time_is_known_wherever_a_duration_is_written(unit, unit_ns):

@@ -16,8 +16,6 @@ from interpose.cli.commands.run import add_settings
 from interpose.config import page, precedence, schema, settings_file, values
 from interpose.errors import SettingError
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from interpose.config import state
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:

@@ -15,8 +15,6 @@ from interpose.analysis.transactions.response_times import transactions
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 INTRINSICS = (
     ("sqlite3.Cursor.execute", "db", {}),
     ("os.write", "file", {}),

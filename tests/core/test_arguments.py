@@ -10,8 +10,6 @@ from recorder_library import RecorderLibrary
 
 from interpose.config import levels
 
-pytestmark = pytest.mark.any_python
-
 DB, SCREEN, FILE, NET, PROCESS = range(5)
 PROGRAM = """
     import os, socket, sqlite3, subprocess

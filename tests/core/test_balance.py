@@ -6,7 +6,7 @@ from collections import defaultdict
 import pytest
 from servers import need_server
 
-pytestmark = [pytest.mark.packages, pytest.mark.alone, pytest.mark.xdist_group("servers")]
+pytestmark = [pytest.mark.every_python, pytest.mark.packages, pytest.mark.alone, pytest.mark.xdist_group("servers")]
 
 KINDS = {"db", "net", "file", "sync", "sleep", "logic"}
 TIMED = ("file", "sleep", "sync", "net")

@@ -7,8 +7,6 @@ from chosen import Chosen
 from interpose.config import precedence
 from interpose.errors import SettingError
 
-pytestmark = pytest.mark.any_python
-
 COMMON = """
     import asyncio, os, sqlite3, subprocess, sys, threading
     import interpose

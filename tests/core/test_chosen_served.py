@@ -10,6 +10,8 @@ from tracing import run_in, write_program
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 
+pytestmark = pytest.mark.every_python
+
 REQUESTS, CLIENTS = 120, 6
 ONE_IN_THREE = {"INTERPOSE_TRANSACTIONS": "1/3", "INTERPOSE_SEED": "11"}
 

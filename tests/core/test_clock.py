@@ -13,8 +13,6 @@ from tracing import environment
 
 from interpose.timing import clocks
 
-pytestmark = pytest.mark.any_python
-
 
 def work(clock, seconds):
     """Compute, call the kernel and sleep in turns; gives the CPU time by the clock, and the least and the most that it

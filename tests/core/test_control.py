@@ -11,8 +11,6 @@ from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, size_of
 
-pytestmark = pytest.mark.any_python
-
 STEPS = """
 import os, subprocess, sys
 null = os.open("/dev/null", os.O_WRONLY)

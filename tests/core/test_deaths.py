@@ -27,8 +27,6 @@ from interpose.reports.formats.colour import Paint
 from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.summary import summary
 
-pytestmark = pytest.mark.any_python
-
 BUSY = """
 import ctypes, faulthandler, os, resource, signal, sqlite3, sys, threading, time
 nothing = os.open(os.devnull, os.O_WRONLY)

@@ -11,8 +11,6 @@ from tracing import events_of
 from interpose.config import filters, precedence
 from interpose.config.filters import parse
 
-pytestmark = pytest.mark.any_python
-
 PROGRAM = """
     import os, sqlite3, subprocess, sys, threading, time
     from interpose import transaction

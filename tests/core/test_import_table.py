@@ -9,8 +9,6 @@ import subprocess
 import pytest
 from recorder_library import RecorderLibrary
 
-pytestmark = pytest.mark.any_python
-
 SOURCE = """
 #include <unistd.h>
 int parent(void) { return getppid(); }

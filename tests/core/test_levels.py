@@ -12,8 +12,6 @@ from interpose.config.levels import assign, parse_budget, parse_kinds, parse_lev
 from interpose.experiments.model.experiment import Experiment
 from interpose.library import Intrinsic
 
-pytestmark = pytest.mark.any_python
-
 CALLS = """
     import os, socket, sqlite3, time
     descriptor = os.open("file", os.O_RDWR | os.O_CREAT)

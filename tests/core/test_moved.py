@@ -10,8 +10,6 @@ from tracing import environment, write_program
 from interpose.analysis.recording.ending import recording_stopped
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 MOVED = """
 import os, sys, threading
 def work():

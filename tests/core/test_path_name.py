@@ -17,8 +17,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import Sampled
 from tests.recorder_library import RecorderLibrary
 
-pytestmark = pytest.mark.any_python
-
 PARTS = st.lists(st.sampled_from(["in", "link", "..", ".", "", "gone", "..."]), max_size=8)
 SPAWNING = """
 import multiprocessing, os, time

@@ -14,8 +14,6 @@ from interpose.config import values
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 MIB_BYTES = 1 << 20
 CALLS = 40_000
 MANY = f"""

@@ -16,8 +16,6 @@ from tracing import Traced, environment, events_of, run_in, write_program
 from interpose.analysis.consolidation.consolidate import consolidated
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 
 def balanced(process):
     """Whether every call that was made is recorded, dropped or in progress; and how many were made."""

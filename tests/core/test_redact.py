@@ -10,8 +10,6 @@ from recorder_library import RecorderLibrary
 
 from interpose.config import values
 
-pytestmark = pytest.mark.any_python
-
 MAIL = b"[A-Za-z0-9._]+@[a-z]+"
 
 

@@ -17,8 +17,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import FAILED_AT_MOST, Monitor
 from tests.experiments.test_compressed import calls_in_order, recorded
 
-pytestmark = pytest.mark.any_python
-
 MIB_BYTES = 1 << 20
 # Calls that a ring would fill the disk with, then as many of the program's own bytes as there are without us.
 WRITES = """

@@ -15,8 +15,6 @@ from interpose.errors import SettingError
 from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.rows import profile_table
 
-pytestmark = pytest.mark.any_python
-
 INTERVAL_NS = 100_000
 THREE = """
     import sqlite3, os, interpose

@@ -12,10 +12,7 @@ from recorder_library import RecorderLibrary
 from interpose.capture import descent
 from interpose.timing import shims
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(shims.shared_files(os.getpid()) is None, reason="Linux before 6.11 does not say"),
-]
+pytestmark = pytest.mark.skipif(shims.shared_files(os.getpid()) is None, reason="Linux before 6.11 does not say")
 
 MAPPED = """
 import mmap, sys

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorder_library import RecorderLibrary
 
-pytestmark = pytest.mark.any_python
-
 LIBRARY = RecorderLibrary()
 LIBRARY.statement_normalise.restype = ctypes.c_size_t
 LIBRARY.statement_normalise.argtypes = [

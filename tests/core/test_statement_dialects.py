@@ -10,8 +10,6 @@ from dialects import CANARY, DIALECTS, NUMBER, Statements
 from further_dialects import FURTHER, UUID, FurtherStatements
 from recorder_library import RecorderLibrary
 
-pytestmark = pytest.mark.any_python
-
 LIBRARY = RecorderLibrary()
 ROOM = 65536
 ROOM_OF_TEXT = ctypes.create_string_buffer(ROOM)

@@ -11,8 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from recorder_library import RecorderLibrary
 
-pytestmark = pytest.mark.any_python
-
 LIBRARY = RecorderLibrary()
 LIBRARY.statement_normalise_noting.restype = ctypes.c_size_t
 SHORT, ROOM, SERIAL, NUMBER = 512, 4096, 3, 7

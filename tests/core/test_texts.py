@@ -9,8 +9,6 @@ from tracing import events_of
 
 from interpose.experiments.metadata.control import Control
 
-pytestmark = pytest.mark.any_python
-
 MIB_BYTES = 1 << 20
 PATHS = 60_000
 MANY = f"""

@@ -15,8 +15,6 @@ from tracing import environment, events_of
 from interpose import kinds
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 FLAGS = ["-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'cext'}"]
 

@@ -10,8 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 FLAGS = ["-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", *SANITIZED]

@@ -9,8 +9,6 @@ from core.test_trace_context import compiled
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytestmark = pytest.mark.any_python
-
 MEMBER = re.compile(rb"[a-z0-9][a-z0-9_\-*/@]{0,255}=[ -+\--<>-~]{0,255}[!-+\--<>-~]")
 LARGEST, LONG, MOST = 512, 128, 32
 

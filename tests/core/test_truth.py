@@ -7,6 +7,8 @@ import sys
 import pytest
 from tracing import environment, write_program
 
+pytestmark = pytest.mark.every_python
+
 # Each thread measures its own work, part by part, on the clocks that every Python has; main prints the sums.
 PROGRAM = """
     import ctypes, json, os, queue, sqlite3, sys, threading, time

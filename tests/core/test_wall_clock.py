@@ -11,8 +11,6 @@ from tracing import Traced, run_in, write_program
 
 from interpose.timing import clocks
 
-pytestmark = pytest.mark.any_python
-
 APART_NS = 1000
 SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 

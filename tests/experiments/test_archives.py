@@ -20,7 +20,7 @@ from tests.build import Build, event
 KEY = "-----BEGIN OPENSSH PRIVATE " + "KEY-----"  # apart, lest it be taken for one here
 
 
-pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from interpose.experiments.format.columns import ArrangementError, Columns, Plai
 from interpose.experiments.format.layout import Field, Layout
 from tests.build import event, fields, pack, size_of
 
-pytestmark = pytest.mark.any_python
-
 compiled = pytest.importorskip("interpose.experiments.format.compiled_columns")
 
 

@@ -16,8 +16,6 @@ from interpose.errors import ExperimentError
 from interpose.experiments.model.experiment import Experiment
 from tests.build import BLOCK_BYTES, START_NS, Build, compressed, event, pack
 
-pytestmark = pytest.mark.any_python
-
 ROOM = 743
 
 

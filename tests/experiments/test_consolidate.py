@@ -45,8 +45,6 @@ from interpose.experiments.format.possible import LONGEST_NS, MOST_BYTES, PlainJ
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build, event, fields, pack
 
-pytestmark = pytest.mark.any_python
-
 compiled = pytest.importorskip("interpose.analysis.consolidation.consolidator")
 
 FIELDS = ["thread", "intrinsic", "stack", "detail", "error", "call"]

@@ -10,7 +10,7 @@ import pytest
 from tests import hostile
 from tests.corpus.make import made
 
-pytestmark = [pytest.mark.any_python, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 OUTSIDE = Path("/tmp/out.er")
 

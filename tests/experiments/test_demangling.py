@@ -12,8 +12,6 @@ import pytest
 from interpose.experiments.model import demangling
 from interpose.experiments.model.demangling import LONGEST, demangled
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture(autouse=True)
 def translator(monkeypatch):

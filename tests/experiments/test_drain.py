@@ -18,8 +18,6 @@ from interpose.monitor import Monitor
 from tests.build import BLOCK_BYTES, Build, event
 from tests.experiments.test_compressed import calls_in_order, recorded
 
-pytestmark = pytest.mark.any_python
-
 
 def drain_of(path):
     log = Experiment(str(path)).founder.log

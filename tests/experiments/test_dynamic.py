@@ -11,8 +11,6 @@ from interpose.experiments.model.sources import Sources
 from interpose.experiments.model.stacks import Site
 from tests.build import Build
 
-pytestmark = pytest.mark.any_python
-
 GENERATED = """
 import linecache, os
 def make(name, body, mtime=None):

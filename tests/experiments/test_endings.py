@@ -3,11 +3,7 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
-
 from interpose.experiments.metadata import endings, names
-
-pytestmark = pytest.mark.any_python
 
 LOG = """<?xml version="1.0" encoding="utf-8"?>
 <experiment version="1">

@@ -11,8 +11,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.stacks import Site
 from tests.build import START_NS, Build, event, pack
 
-pytestmark = pytest.mark.any_python
-
 
 def families(tmp_path):
     """A founder, a child that it forked, and a program that the child became."""

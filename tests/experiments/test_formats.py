@@ -18,8 +18,6 @@ from interpose.experiments.metadata.log import READS_UP_TO
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 FORMATS = Path(__file__).parent / "formats"
 VERSIONS = (1, 3, 4)

@@ -17,7 +17,7 @@ from tests.build import SECOND, Build, event
 FIRST = "#interpose experiment group\n"
 
 
-pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def made(path, calls, host="h", uid=1000, terminal="/dev/pts/1", time_ns=10**18, start_ns=5 * SECOND):

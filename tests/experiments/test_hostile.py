@@ -23,8 +23,6 @@ from interpose.reports.screen.summary import summary
 from interpose.reports.tables.processes import processes_table
 from tests.build import SECOND, START_NS, Build, event, size_of
 
-pytestmark = pytest.mark.any_python
-
 compiled = pytest.importorskip("interpose.analysis.consolidation.consolidator")
 
 EVENTS_END = 400  # beyond it there is nothing in the block but room

@@ -31,8 +31,6 @@ from interpose.exports.raw import raw
 from tests.build import START_NS, Build
 from tests.experiments.test_hostile import small
 
-pytestmark = pytest.mark.any_python
-
 INDEX_LINE = b'{"path": "/p", "content": "a_' + b"0" * 32 + b'", "kind": "source", "bytes": 1,'
 INDEX_LINE += b' "mtime_ns": 1, "changed": false}\n'
 MARK = b'<labels><mark name="a" action="start" time_ns="1" comment="x"/></labels>'

@@ -29,8 +29,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages, DataFile
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 BLOCKS, EVENTS = 4, 60
 
 

@@ -14,7 +14,7 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

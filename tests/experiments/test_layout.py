@@ -11,8 +11,6 @@ from interpose.experiments.format.layout import TYPES, DataType, Field, Layout, 
 from interpose.experiments.format.records import OpenCall, StackRecord
 from interpose.timing import shims
 
-pytestmark = pytest.mark.any_python
-
 gaps = st.integers(0, 9)
 described = st.lists(st.tuples(gaps, st.sampled_from(sorted(TYPES))), min_size=1, max_size=12)
 

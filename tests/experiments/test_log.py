@@ -12,8 +12,6 @@ from interpose.experiments.metadata.map import Intrinsic, read_map
 from interpose.experiments.model.files import Damages
 from tests.build import OPEN_CALLS, Build, fields
 
-pytestmark = pytest.mark.any_python
-
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 

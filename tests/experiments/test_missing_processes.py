@@ -9,8 +9,6 @@ from tracing import environment, write_program
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 FORKS = """
 import os, time
 def is_killed():

@@ -19,8 +19,6 @@ from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import DETAILS_AT_MOST
 
-pytestmark = pytest.mark.any_python
-
 MUCH = 260_000  # events that take more than what a monitor is started for
 
 WORK = f"""

@@ -11,8 +11,6 @@ import pytest
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata import names
 
-pytestmark = pytest.mark.any_python
-
 
 def record(directory: Path, name: str, written_s: int) -> Path:
     path = directory / name

@@ -10,7 +10,7 @@ from interpose.experiments.metadata.lines_of_text import LARGEST_BYTES
 from interpose.experiments.metadata.notes import NOTES
 from tests.build import Build
 
-pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.fixture

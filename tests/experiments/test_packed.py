@@ -23,8 +23,6 @@ from interpose.reports.formats import units
 from tests.build import Build, event
 from tests.experiments.test_hostile import small
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture(autouse=True)
 def temporary(place, monkeypatch):

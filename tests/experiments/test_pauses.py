@@ -13,8 +13,6 @@ from interpose.experiments.metadata.pauses import NO_END_NS, Pauses, Switch
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 def pauses(*instants):
     """Those of `+5` (pause) and `-7` (resume)."""

@@ -14,8 +14,6 @@ from interpose.experiments.format.possible import JUDGED, LATEST_NS, LONGEST_NS,
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event, fields, pack
 
-pytestmark = pytest.mark.any_python
-
 compiled = pytest.importorskip("interpose.experiments.format.compiled_judge")
 
 IMPOSSIBLE = [

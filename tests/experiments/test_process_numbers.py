@@ -21,6 +21,8 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process_numbers import is_number_here, number_here, own_namespace
 from tests.build import Build
 
+pytestmark = pytest.mark.every_python
+
 OWN = os.stat("/proc/self/ns/pid").st_ino
 OTHER = 1  # no namespace has this inode
 

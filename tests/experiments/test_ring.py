@@ -22,8 +22,6 @@ from interpose.experiments.metadata.names import newest
 from interpose.experiments.model.experiment import Experiment
 from tests.build import BLOCK_BYTES, SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 RING_BYTES = 1 << 20
 # Each call moves as many bytes as its number says, modulo a prime.
 BUSY = """

@@ -1,12 +1,9 @@
 """Samples of threads as they lie in an experiment: each comes back with its stack, and damage is bounded."""
 
-import pytest
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import WAITS, Sampled
 from tests.build import START_NS, Build, pack
-
-pytestmark = pytest.mark.any_python
 
 
 def sampled(build):

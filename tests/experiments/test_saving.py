@@ -23,8 +23,6 @@ from interpose.experiments.metadata.control import Control, control_of
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event, size_of
 
-pytestmark = pytest.mark.any_python
-
 # Writes for ever, each call a byte longer than the one before, modulo a prime; and so does a child of it.
 BUSY = """
 import os, signal, sys

@@ -13,7 +13,7 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 from tests.experiments.test_hostile import FILES, small
 
-pytestmark = [pytest.mark.usefixtures("place"), pytest.mark.any_python]
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def calls(path):

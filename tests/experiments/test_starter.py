@@ -15,8 +15,6 @@ import interpose.cext
 from interpose.experiments.metadata.control import Control
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 STARTER = Path(interpose.cext.__path__[0], "interpose_starter")
 LOCK = 17  # the number of the descriptor that has it
 LONG_MS, SHORT_MS = 60_000, 1

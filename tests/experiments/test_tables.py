@@ -8,8 +8,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import DataFile
 from tests.build import BLOCK_BYTES, Build
 
-pytestmark = pytest.mark.any_python
-
 
 def opened(build):
     return Experiment(str(build.write()))

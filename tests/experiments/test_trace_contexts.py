@@ -10,7 +10,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_spans import spans_in
 
-pytestmark = pytest.mark.any_python
 TRACE = 0x0AF7651916CD43DD8448EB211C80319C
 
 

@@ -10,7 +10,6 @@ from tests.exports.test_exports import exported
 from tests.exports.test_spans import spans_in
 from tests.exports.test_traces import attribute
 
-pytestmark = pytest.mark.any_python
 ROUTE, FLASK = "starlette.routing.Route.handle", "flask.Flask.wsgi_app"
 OURS = ("interpose.kind", "interpose.intrinsic", "interpose.detail")
 

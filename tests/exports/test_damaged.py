@@ -12,8 +12,6 @@ from interpose.exports.formats import FORMATS
 from tests.experiments.test_hostile import FILES, small
 from tests.hostile import read_all_of
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):

@@ -11,8 +11,6 @@ from tests.exports.test_other_readers import packets
 from tests.exports.test_spans import spans, spans_in
 from tests.exports.test_traces import attribute
 
-pytestmark = pytest.mark.any_python
-
 KILLED = """
     import subprocess, sys, time
     child = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE)

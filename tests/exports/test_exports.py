@@ -20,8 +20,6 @@ from interpose.exports.protobuf import double, message, number, numbers, text, v
 from tests.build import Build, event
 from tests.schedules import MS
 
-pytestmark = pytest.mark.any_python
-
 NASTY = 'x;y\n"</script>\x1b[2J\\'
 PROGRAM = """
 import asyncio, os, sqlite3, subprocess, sys, threading

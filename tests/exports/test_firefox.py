@@ -17,8 +17,6 @@ from interpose.kinds import EVERY
 from tests.build import Build
 from tests.exports.test_exports import NASTY, events, exported, hostile, recorded, total  # noqa: F401
 
-pytestmark = pytest.mark.any_python
-
 INDEX = {"type": "integer", "minimum": 0}
 COLOURS = ("transparent", "purple", "green", "orange", "yellow", "lightblue", "blue", "brown", "magenta", "red",
            "lightred", "darkgrey", "grey")  # fmt: skip

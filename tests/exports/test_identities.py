@@ -8,6 +8,8 @@ from interpose.experiments.metadata.log import Log
 from interpose.exports.identities import call_of, seed_of, span_of, trace_of
 from interpose.timing import shims
 
+pytestmark = pytest.mark.every_python
+
 WORD, HALF = st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 32) - 1)
 
 

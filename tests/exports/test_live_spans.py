@@ -22,6 +22,8 @@ from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_spans import OK, Collector, served, spans, spans_in
 from tests.schedules import MS
 
+pytestmark = pytest.mark.every_python
+
 STEPWISE = """
 import asyncio, os, subprocess, sys, threading, time
 import interpose

@@ -18,7 +18,7 @@ from tests.analysis.test_counts import build_in
 from tests.build import SECOND, START_NS, Build
 from tests.exports.test_exports import events, exported, hostile, recorded, total  # noqa: F401
 
-pytestmark = [pytest.mark.packages, pytest.mark.any_python]
+pytestmark = pytest.mark.packages
 SPEEDSCOPE = "speedscope@1.25.0"
 
 

@@ -10,7 +10,7 @@ from interpose.cli.main import main
 from interpose.experiments.model.experiment import Experiment
 from tests.exports.test_exports import NASTY, events, exported, hostile, recorded, total  # noqa: F401
 
-pytestmark = [pytest.mark.any_python, pytest.mark.packages]
+pytestmark = pytest.mark.packages
 unknown_fields = pytest.importorskip("google.protobuf.unknown_fields")
 messages = pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
 

@@ -9,7 +9,7 @@ from tests.analysis.test_counts import build_in
 from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_exports import hostile
 
-pytestmark = [pytest.mark.packages, pytest.mark.any_python]
+pytestmark = pytest.mark.packages
 
 
 def shop(directory):

@@ -15,8 +15,6 @@ from tests.build import SECOND, START_NS, TIME_NS, Build, event
 from tests.exports.test_exports import events, exported, hostile, recorded  # noqa: F401
 from tests.schedules import MS
 
-pytestmark = pytest.mark.any_python
-
 
 def spans_in(requests):
     return [span for request in requests for resource in request["resourceSpans"]

@@ -4,8 +4,6 @@ import pytest
 
 from interpose.exports.summaries import summary_of
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.mark.parametrize(
     ("statement", "expected"),

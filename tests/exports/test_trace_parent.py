@@ -14,6 +14,8 @@ from interpose.timing.shims import trace_parent
 from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_spans import spans, spans_in
 
+pytestmark = pytest.mark.every_python
+
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 PROGRAM = """

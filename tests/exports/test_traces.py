@@ -13,6 +13,8 @@ from tests.build import SECOND, START_NS, Build, event
 from tests.exports.test_exports import exported
 from tests.exports.test_spans import spans_in
 
+pytestmark = pytest.mark.every_python
+
 THREADS = """
     import asyncio, sqlite3, sys, threading
     from interpose import transaction

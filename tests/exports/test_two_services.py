@@ -15,7 +15,7 @@ from tracing import environment, until
 from interpose.experiments.metadata import names
 from tests.exports.test_spans import as_protobuf_has_it, exported
 
-pytestmark = [pytest.mark.packages, pytest.mark.any_python]
+pytestmark = pytest.mark.packages
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 FRONT = """
 import http.client, os

@@ -11,8 +11,6 @@ from interpose.reports.formats.units import size
 from tests.build import Build, event, size_of
 from tests.tracing import until
 
-pytestmark = pytest.mark.any_python
-
 MANY = """
 import os
 null = os.open(os.devnull, os.O_WRONLY)

@@ -16,8 +16,6 @@ from interpose.experiments.maintenance.archives import Archive
 from interpose.experiments.model.experiment import Experiment
 from tests.build import START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 SOURCE = '''"""Orders."""
 

@@ -3,15 +3,11 @@
 import json
 from collections import Counter
 
-import pytest
-
 from interpose.analysis.calls.trace import trace
 from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.codes import BY_CODE, CODES, GROUPS
 from interpose.legacy.event_types import codes_of, event_types
 from tests.build import START_NS, Build, event
-
-pytestmark = pytest.mark.any_python
 
 REFERENCE = "SI ST PL PS PT PR DB DA IB IA CB CA RO RI RS NS E U MP N"
 

@@ -3,8 +3,6 @@
 import pytest
 from exercises import Kept, Place, differences, named
 
-pytestmark = pytest.mark.any_python
-
 SOURCE = """\
 import os
 #: os.mkdir detail=box

@@ -7,8 +7,6 @@ import pytest
 from interpose.config import keywords, precedence
 from interpose.config.keywords import filter_of, parse, settings_of
 
-pytestmark = pytest.mark.any_python
-
 WHOLE = """\
 ** a session of the manual's sort
 function = init          /* keywords are of any case

@@ -14,8 +14,6 @@ from interpose.legacy.keytree import read_nodes, write_nodes
 from interpose.legacy.nodes import Node, parse_target
 from interpose.legacy.zwr import zwr
 
-pytestmark = pytest.mark.any_python
-
 # The manual's example of VIEW "TRACE" (VMS), its single-line loops as comprehensions.
 MANUAL = '''
 import interpose

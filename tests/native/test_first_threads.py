@@ -10,8 +10,6 @@ from tracing import environment, events_of, has_own_library
 from interpose.analysis.recording.ending import ending, has_mapped
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 CALLS = """
 #define _GNU_SOURCE
 #include <arpa/inet.h>

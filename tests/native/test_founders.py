@@ -22,10 +22,7 @@ from interpose.experiments.model.experiment import Experiment
 # In the search path Debian has a script that starts it.
 PSQL = sorted(glob.glob("/usr/lib/postgresql/*/bin/psql")) or [each for each in (shutil.which("psql"),) if each]
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 from core.test_trace_context import FLAGS, TOP
 
 pytestmark = [
-    pytest.mark.any_python,
     pytest.mark.skipif(platform.machine() != "x86_64", reason="elsewhere frame pointers are followed"),
     pytest.mark.skipif(shutil.which("readelf") is None, reason="there is no readelf"),
 ]

@@ -13,7 +13,6 @@ from tracing import events_of, has_own_library
 from interpose.experiments.model.experiment import Experiment
 
 pytestmark = [
-    pytest.mark.any_python,
     pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
     pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="no stacks of native calls here"),
     pytest.mark.skipif(not reads_memory(), reason="no functions without copies of memory (an emulator?)"),

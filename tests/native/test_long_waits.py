@@ -9,10 +9,7 @@ from tracing import events_of, has_own_library
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 # A helper ends each wait after 120 ms, by the bare system call's clock: a thread, or a timer whose signal interrupts.
 HEAD = """

@@ -3,10 +3,6 @@
 import subprocess
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 FLAGS = ["-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{TOP / 'cext'}"]
 

@@ -8,10 +8,7 @@ from tracing import environment, events_of, has_own_library
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 KAFKA = """
 #include <librdkafka/rdkafka.h>

@@ -4,8 +4,6 @@ import os
 
 import pytest
 
-pytestmark = pytest.mark.any_python
-
 NATIVE = {"INTERPOSE": "calls,native"}
 
 OWN = """

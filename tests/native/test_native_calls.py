@@ -12,6 +12,8 @@ import pytest
 from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
 from tracing import environment, events_of, write_program
 
+pytestmark = pytest.mark.every_python
+
 NATIVE = {"INTERPOSE": "calls,native"}
 TIMES = 1000
 

@@ -3,12 +3,8 @@
 import json
 from collections import Counter
 
-import pytest
-
 from interpose.experiments.model.process import Process
 from interpose.timing import shims
-
-pytestmark = pytest.mark.any_python
 
 # The program has a file that is open for reading and writing, both ends of a connection, and a listener with two
 # clients. A compiler calls `__..._chk` if it knows how large the memory is.

@@ -6,8 +6,6 @@ from collections import Counter
 
 import pytest
 
-pytestmark = pytest.mark.any_python
-
 NATIVE = {"INTERPOSE": "calls,native"}
 
 

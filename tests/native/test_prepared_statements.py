@@ -9,10 +9,7 @@ from clients import calls_in
 from servers import need_server
 from tracing import has_own_library
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 POSTGRESQL = """
 #include <libpq-fe.h>

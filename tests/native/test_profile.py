@@ -18,10 +18,7 @@ from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import cpu_by, shares_of
 from tests.tracing import has_own_library
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 # Functions that take turns and measure their own CPU time; `read` makes calls that are recorded.
 TURNS = """

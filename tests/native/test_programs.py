@@ -19,10 +19,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 
 NATIVE = {"INTERPOSE": "calls,native"}
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 RUN = """
 import json, subprocess, sys

@@ -8,8 +8,6 @@ import sys
 import pytest
 from tracing import Traced, environment, write_program
 
-pytestmark = pytest.mark.any_python
-
 DELAY_US = 5000
 MS = 1_000_000
 

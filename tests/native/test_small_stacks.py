@@ -6,10 +6,7 @@ import subprocess
 import pytest
 from tracing import has_own_library
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 RUN = """
 import json, subprocess, sys

@@ -17,10 +17,7 @@ from tracing import events_of, has_own_library
 from interpose.experiments.model.experiment import Experiment
 from interpose.timing import shims
 
-pytestmark = [
-    pytest.mark.any_python,
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
-]
+pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
 
 BODY = b"answer " * 20_000
 HEAD = f"HTTP/1.0 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 PAGE = TOP / "docs" / "architecture.md"
 GLOSSARY = TOP / "docs" / "glossary.md"

@@ -34,8 +34,6 @@ SHOWING = {
     *("how-to/slow-tests.md", "how-to/slow-web-app.md", "how-to/production.md"),
 }
 
-pytestmark = pytest.mark.any_python
-
 
 def name_of(page: Path) -> str:
     return page.relative_to(DOCS).as_posix()

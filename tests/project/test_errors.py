@@ -11,8 +11,6 @@ import pytest
 from interpose.cli import main as command_line
 from interpose.errors import Caught, InterposeError, UsageError
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 ROOTS = ("InterposeError", "Caught")
 HOME = TOP / "interpose" / "errors.py"

@@ -14,8 +14,6 @@ import pytest
 from interpose.experiments.metadata import names
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 INPUT = EXAMPLES / "orders.txt"
 END_OF_FILE = "\4"  # what Ctrl-D types

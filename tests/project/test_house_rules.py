@@ -15,8 +15,6 @@ import pytest
 from interpose.cli.commands import coverage
 from interpose.cli.main import COMMANDS, load_commands, main, make_parser
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 
 # What the files of a place may import of interpose; a place's own files always. docs/architecture.md says why.

@@ -12,8 +12,6 @@ import pytest
 from interpose.cli.main import load_commands
 from interpose.config import schema
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 SYSTEMS = ("Natural Profiler", "STROBE", "HP3000", "GT.M", "gprofng")
 NOT_YET = "not yet"

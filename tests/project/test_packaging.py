@@ -16,6 +16,8 @@ import pytest
 
 import interpose.cext
 
+pytestmark = pytest.mark.every_python
+
 TOP = Path(__file__).parents[2]
 STARTUP_SOURCES = ("interpose.pth", "interpose.start")
 STARTUP_FILES = STARTUP_SOURCES if sys.version_info >= (3, 18) else STARTUP_SOURCES[:1]

@@ -11,6 +11,8 @@ import pytest
 import suites
 from servers import need_server
 
+pytestmark = pytest.mark.every_python
+
 # The package, and what of its sources is to be run.
 PROJECTS = {
     "flask": ("tests",),

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.any_python
-
 SCRIPT = Path(__file__).parents[2] / "tools" / "pythons"
 
 

@@ -14,8 +14,6 @@ import pytest
 from interpose.cli.main import main
 from interpose.config import schema
 
-pytestmark = pytest.mark.any_python
-
 TOP = Path(__file__).parents[2]
 README = (TOP / "README.md").read_text(encoding="utf-8")
 INSTALL = "pip install ."  # tests/project/test_packaging.py does that

@@ -9,6 +9,8 @@ import pytest
 import suites
 from suites import Comparison, Outcome, Side
 
+pytestmark = pytest.mark.every_python
+
 
 def side(**outcomes: str) -> Side:
     return Side({test: Outcome(kind, f"{test} {kind}") for test, kind in outcomes.items()}, 1.0)

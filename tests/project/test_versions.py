@@ -5,6 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+pytestmark = pytest.mark.every_python
+
 SUBJECT = """
 import copy, inspect, sys, types
 from interpose.library import Intrinsic

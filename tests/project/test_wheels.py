@@ -12,8 +12,6 @@ import pytest
 
 import interpose
 
-pytestmark = pytest.mark.any_python
-
 SCRIPT = Path(__file__).parents[2] / "tools" / "wheels"
 
 

@@ -19,8 +19,6 @@ from interpose.reports.sentences.sentences import Sentences
 from tests.build import START_NS, Build, event
 from tests.schedules import MS, READY, WAITS
 
-pytestmark = pytest.mark.any_python
-
 SHOP = "/home/u/shop"
 
 

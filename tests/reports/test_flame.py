@@ -17,8 +17,6 @@ from interpose.reports.flame.drawing import WIDTH
 from tests.build import START_NS, Build, event
 from tests.schedules import MS
 
-pytestmark = pytest.mark.any_python
-
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = '</text><script>alert(1)</script>]]>&lt;"\x1b[2J;\x00'
 

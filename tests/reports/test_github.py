@@ -16,7 +16,7 @@ from interpose.reports.formats.table import Column, Table, clean
 from tests.build import SECOND, START_NS, Build, event
 
 cmarkgfm = pytest.importorskip("cmarkgfm")
-pytestmark = [pytest.mark.any_python, pytest.mark.packages]
+pytestmark = pytest.mark.packages
 MS = 1_000_000
 HOSTILE = (
     "a|b <img src=x onerror=alert(1)> `x` ``y @octocat #1 [l](http://x.test) "

@@ -8,8 +8,6 @@ from shops import MS
 
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.fixture
 def waits(tmp_path):

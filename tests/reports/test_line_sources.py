@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import time
 
-import pytest
-
 from interpose.analysis.lines import line_rows
 from interpose.analysis.lines.line_rows import line_trace
 from interpose.analysis.lines.line_sources import line_files
 from interpose.cli.main import main
-
-pytestmark = pytest.mark.any_python
 
 PROGRAM = '''
 def cheap(n):

@@ -1,7 +1,11 @@
 """Rows of line trace that are the same line in several modules are told apart."""
 
+import pytest
+
 from interpose.analysis.lines.line_rows import Figures, Place
 from interpose.reports.tables.lines import LineRow, lines_table
+
+pytestmark = pytest.mark.every_python
 
 
 def table_of(*places):

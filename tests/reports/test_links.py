@@ -15,8 +15,6 @@ from interpose.reports.formats.links import linked, wants_links
 from interpose.reports.formats.short_paths import Places
 from tests.build import SECOND, Build, event
 
-pytestmark = pytest.mark.any_python
-
 LINK = re.compile("\x1b]8;;(.*?)\x1b\\\\(.*?)\x1b]8;;\x1b\\\\")
 WEZTERM = {"TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm", "TERM_PROGRAM_VERSION": "20240203-110809-5046fc22"}
 

@@ -21,8 +21,6 @@ from interpose.analysis.time.run_queue import unseen_wait
 from interpose.experiments.model.experiment import Experiment
 from interpose.monitor import Monitor
 
-pytestmark = pytest.mark.any_python
-
 BUSY = """
 import os, sys, threading
 sink = os.open(os.devnull, os.O_WRONLY)

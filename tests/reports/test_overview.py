@@ -14,8 +14,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.formats.units import duration
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 
 BUSY = """

@@ -13,7 +13,7 @@ from interpose.experiments.maintenance.archives import SOURCE, Archive
 from tests.browser import CHROMIUM, WHY_NOT
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT), pytest.mark.any_python]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
 
 MS = 1_000_000
 # What each text of the hostile experiment tries, in its own way; TITLE makes one differ from the others.

@@ -9,7 +9,7 @@ from interpose.cli.main import main
 from tests.browser import CHROMIUM, WHY_NOT
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT), pytest.mark.any_python]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
 
 MS = 1_000_000
 FORMS = {"report": ["report", "--format", "html"], "flame": ["flame"]}

@@ -28,8 +28,6 @@ from interpose.reports.page.drawings import pie
 from interpose.reports.page.markup import Markup, data, element, escaped
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 LARGEST_BYTES = 300_000  # of a page, besides what is of the experiment
 

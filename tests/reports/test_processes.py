@@ -10,8 +10,6 @@ from interpose.experiments.model.experiment import Experiment
 from interpose.reports.tables.processes import processes_table
 from tests.build import SECOND, START_NS, Build
 
-pytestmark = pytest.mark.any_python
-
 
 def started(directory, is_recorded, out_blocks):
     """A founder that forked a child, which wrote so many blocks of 512 bytes."""

@@ -29,8 +29,6 @@ from interpose.reports.screen.sections import SECTIONS, Profiled, profiled, told
 from tests.build import START_NS, Build, event
 from tests.random_calls import INTRINSICS, processes, write
 
-pytestmark = pytest.mark.any_python
-
 MS = 1_000_000
 on_disk = settings(max_examples=25)  # each of them writes an experiment
 

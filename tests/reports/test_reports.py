@@ -15,8 +15,6 @@ from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, Table, clean, columns_of, lines, shortened, wrapped
 from interpose.reports.formats.units import age, count, duration, percent, scale_for
 
-pytestmark = pytest.mark.any_python
-
 SECOND = 1_000_000_000
 
 

@@ -5,8 +5,6 @@ import json
 import pytest
 from tracing import events_of
 
-pytestmark = pytest.mark.any_python
-
 FETCHES = """
     import sqlite3
     connection = sqlite3.connect(":memory:", isolation_level=None)

@@ -15,8 +15,6 @@ from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 from tests.schedules import MS
 
-pytestmark = pytest.mark.any_python
-
 RUNNING = """
 import os, sys, time
 sink = os.open(os.devnull, os.O_WRONLY)

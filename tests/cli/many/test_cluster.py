@@ -8,7 +8,7 @@ import pytest
 from interpose.cli.many import cluster, work
 from interpose.errors import InterposeError, UsageError
 
-pytestmark = [pytest.mark.any_python, pytest.mark.filterwarnings("ignore")]  # distributed and what it needs warn
+pytestmark = pytest.mark.filterwarnings("ignore")  # distributed and what it needs warn
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 

@@ -14,8 +14,6 @@ from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, TIME_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 def repeating(path, number, times=50):
     """A shop in which one statement is repeated, each time for ten milliseconds."""

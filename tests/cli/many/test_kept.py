@@ -17,8 +17,6 @@ from interpose.cli.many.kept import FORMAT, Kept, _file
 from tests.build import Build
 from tests.cli.many.conftest import an_experiment
 
-pytestmark = pytest.mark.any_python
-
 ASKED = ("report", "runs/*.er", "--by", "kind", "--jobs", "1")
 QUESTION = Question("rows", "kind")
 

@@ -13,8 +13,6 @@ from interpose.cli.many import processes, reading
 from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.any_python
-
 # A reader that the kernel kills when it is to read the third experiment.
 KILLED = """
 import json, os, sys

@@ -12,8 +12,6 @@ import pytest
 from interpose.cli.many import remote, work
 from interpose.errors import ExperimentError, UsageError
 
-pytestmark = pytest.mark.any_python
-
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
 

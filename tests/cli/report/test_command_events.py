@@ -9,8 +9,6 @@ from shop_orders import ended, orders
 
 from tests.build import SECOND
 
-pytestmark = pytest.mark.any_python
-
 
 def test_events_are_listed_in_order_with_what_they_were_about(run_main):
     ended(orders()).write()

@@ -16,8 +16,6 @@ from interpose.analysis.calls.groupings import GROUPINGS
 from interpose.cli.main import BROKEN_PIPE, main
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 def killed(build, **thread):
     opened = [{"start_ns": START_NS + 15 * SECOND, "call": 201, "intrinsic": 1, "stack": 1}]

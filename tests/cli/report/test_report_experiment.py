@@ -11,8 +11,6 @@ from interpose.config import state
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS
 
-pytestmark = pytest.mark.any_python
-
 
 def test_results_go_into_a_file(run_main, work):
     ended(orders()).write()

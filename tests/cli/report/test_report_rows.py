@@ -11,8 +11,6 @@ from shop_orders import ended, orders, served
 from interpose.analysis.calls.groupings import GROUPINGS
 from tests.build import SECOND, START_NS, Build, event
 
-pytestmark = pytest.mark.any_python
-
 
 @pytest.mark.parametrize("by", ["kind", "intrinsic", "site", "function", "detail", "thread", "process"])
 @pytest.mark.parametrize("written", ["text", "json", "csv", "markdown"])
