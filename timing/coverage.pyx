@@ -3,6 +3,8 @@ nothing here runs then."""
 
 from libc.stdint cimport uint32_t
 
+from interpose.timing.recorder cimport recorder_say
+
 cdef extern from "cpython/known_code.h":
     struct code_choice:
         pass
@@ -21,9 +23,6 @@ cdef extern from "coverage/coverage_events.h":
     known_codes covered_codes
     const char *coverage_events_begin()
     const char *coverage_events_end()
-
-cdef extern from "core/recorder.h":
-    void recorder_say(const char *, const char *)
 
 cdef extern from "<string.h>":
     const char *strerror(int)

@@ -3,6 +3,8 @@ cext/heap; nothing here runs then."""
 
 from libc.stdint cimport uint64_t
 
+from interpose.timing.recorder cimport recorder_say
+
 cdef extern from "heap/heap.h":
     int heap_begin(uint64_t)
 
@@ -13,9 +15,6 @@ cdef extern from "heap/allocators.h":
 cdef extern from "cpython/waiting_sites.h":
     int waiting_sites_begin()
     void waiting_sites_keep_many()
-
-cdef extern from "core/recorder.h":
-    void recorder_say(const char *, const char *)
 
 cdef extern from "<string.h>":
     const char *strerror(int)

@@ -3,7 +3,7 @@
 import os
 
 from libc.errno cimport errno
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 cdef extern from "stdbool.h":
     ctypedef bint c_bool "bool"
@@ -24,8 +24,7 @@ cdef extern from "kernel/tracepoints.h" nogil:
 
 cdef extern from "kernel/note_cost.h" nogil:
     struct note_costs:
-        uint64_t call_ns, inside_ns, switch_own_ns
-        int64_t switch_ns
+        uint64_t call_ns, inside_ns
     int note_cost(tracepoints, c_bool, note_costs *)
 
 cdef extern from "kernel/kernel_view.h" nogil:

@@ -4,6 +4,8 @@ cext/lines/line_events.c; nothing here runs then."""
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from interpose.timing.recorder cimport line_teller, recorder_say, recorder_state, string_intern
+
 cdef extern from "cpython/known_code.h":
     struct code_choice:
         pass
@@ -41,15 +43,6 @@ cdef extern from "lines/line_events.h":
     const char *line_events_begin()
     const char *line_events_end()
     void line_cost_set(const char *, double)
-
-ctypedef void (*line_teller)(void *) noexcept
-
-cdef extern from "core/recorder.h":
-    uint32_t string_intern(const char *, size_t)
-    void recorder_say(const char *, const char *)
-    struct c_recorder "recorder":
-        line_teller tell_line
-    c_recorder recorder_state "recorder"
 
 cdef extern from "<string.h>":
     void *memset(void *, int, size_t)

@@ -52,6 +52,8 @@ cdef extern from "core/settings.h" nogil:
         uint32_t offset
     const setting_field recorder_settings_fields[]
 
+ctypedef void (*line_teller)(void *) noexcept
+
 cdef extern from "core/recorder.h" nogil:
     struct c_block "block":
         c_block_head head
@@ -67,6 +69,7 @@ cdef extern from "core/recorder.h" nogil:
         uint64_t interval_ns
         uint32_t rows
         uint32_t dialogue
+        line_teller tell_line
     c_recorder recorder_state "recorder"
     ctypedef int level "enum level"
     struct governor_settings:

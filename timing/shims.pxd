@@ -6,68 +6,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset, strcmp, strncmp, strncpy
 from posix.unistd cimport access, close as close_descriptor
 
-from interpose.timing.clock cimport (
-    CLOCK_KINDS,
-    clock_choose,
-    clock_kind,
-    clock_kind_name,
-    clock_ns,
-    clock_read,
-    reading,
-)
-from interpose.timing.recorder cimport (
-    FORMAT_VERSION,
-    c_block,
-    c_thread,
-    governor_settings,
-    layout_write,
-    level,
-    monitor_begin_sampling,
-    monitor_prepare,
-    own_begin,
-    own_end,
-    own_end_apart,
-    recorder_begin,
-    recorder_describe,
-    recorder_directory,
-    recorder_end,
-    recorder_filter,
-    recorder_forked,
-    recorder_forks,
-    recorder_govern,
-    recorder_has_forked,
-    recorder_map,
-    recorder_sample,
-    recorder_detach,
-    recorder_hush,
-    recorder_say,
-    recorder_settings,
-    recorder_settings_fields,
-    ROWS_each,
-    NEVER,
-    rows_words,
-    setting_field,
-    SETTING_clock,
-    SETTING_flag,
-    SETTING_number,
-    SETTING_rows,
-    SETTING_text,
-    recorder_is_on,
-    recorder_state,
-    recorder_tell_fate,
-    recorder_turn,
-    recording,
-    detail_intern,
-    string_intern,
-    c_thread_mark,
-    thread_mark,
-    thread_rewind,
-    xml_free,
-    xml_put,
-    xml_put_escaped,
-    xml_put_number,
-    xml_text,
-)
+from interpose.timing.clock cimport *
+from interpose.timing.recorder cimport *
 
 cdef extern from "<string.h>":
     size_t strnlen(const char *, size_t)
@@ -153,7 +93,6 @@ cdef extern from "hooks/stubs.h":
         SIGNATURE_vector
         SIGNATURE_unary
         SIGNATURE_initialise
-        SIGNATURE_finish
         SIGNATURE_COUNT
     const char *const kind_words[]
     const char *const detail_words[]
@@ -217,7 +156,6 @@ cdef extern from "hooks/stubs.h":
     void slot_give_back(slot *)
     void slot_is_fit(slot *)
     void slot_is_unfit(slot *)
-    const uint8_t WATCHED_unfit
     void *slot_stub(c_signature, const slot *)
     bint is_stub(const void *)
     bint is_traffic(const slot *)
@@ -250,7 +188,6 @@ cdef extern from "hooks/call.h":
     struct c_call "call":
         PyObject *names
     enum:
-        SHAPE_NOTHING
         SHAPE_ONE
         DETAIL_path
         SHAPE_TUPLE
@@ -575,7 +512,6 @@ cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object, Py_ssize_t *) except NULL
     PyObject *PyObject_CallOneArg_or_null "PyObject_CallOneArg"(PyObject *, PyObject *)
     int Py_AddPendingCall(int (*)(void *) noexcept, void *)
-    PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
     void Py_INCREF(object)
     unsigned long PyThread_get_thread_ident()
     int PyThreadState_SetAsyncExc(unsigned long, PyObject *)
@@ -585,7 +521,6 @@ cdef extern from "Python.h":
     PyObject *PyErr_Occurred()
     void PyErr_SetObject(object, object)
     void Py_DECREF(object)
-    object PyUnicode_FromStringAndSize(const char *, Py_ssize_t)
     PyObject *PyObject_Call(object, object, object)
     Py_ssize_t PyVectorcall_NARGS(size_t)
     void PyType_Modified(PyTypeObject *)
