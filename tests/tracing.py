@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +118,31 @@ def start_in(directory: Path, words: Sequence[str | Path], **variables: str) -> 
         stdout=subprocess.PIPE,
         text=True,
     )
+
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Start]:
+    """Start a program, which is given when it has written a line. It is killed with the test; with `session`, so is all
+    that runs in its session, which is its own."""
+    programs: list[tuple[subprocess.Popen[str], bool]] = []
+
+    def start(words: Sequence[str | Path], *, session: bool = False, **options: Any) -> subprocess.Popen[str]:
+        usual = {"cwd": tmp_path, "stdin": subprocess.PIPE, "text": True, "start_new_session": session}
+        program = subprocess.Popen(words, **{**usual, **options}, stdout=subprocess.PIPE)
+        programs.append((program, session))
+        assert program.stdout.readline(), "it ended before it was ready"
+        return program
+
+    yield start
+    for program, session in programs:
+        if session:
+            with suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+        program.kill()
+        program.communicate()
 
 
 @cache

@@ -19,28 +19,10 @@ PRINT_WORDS = "import json, sys; print(json.dumps(sys.argv))"
 
 
 @pytest.fixture
-def start(tmp_path, own_environment):
+def start(started, own_environment):
     """A function that starts `interpose run WORDS`; the program has written a line before it returns."""
-    started = []
-
-    def start(*words: str, **options) -> subprocess.Popen:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "interpose", "run", *words],
-            cwd=tmp_path,
-            env=own_environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-        started.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    run = [sys.executable, "-m", "interpose", "run"]
+    return lambda *words, **options: started([*run, *words], env=own_environment, stderr=subprocess.PIPE, **options)
 
 
 def experiments(directory: Path) -> list[str]:

@@ -72,25 +72,14 @@ def place(tmp_path):
 
 
 @pytest.fixture
-def begun(interpose, place, own_environment):
+def begun(interpose, place, own_environment, started):
     """Starts `interpose run` with options and a program in Python, and gives the process once that is ready."""
-    started = []
 
     def begin(source, *options, **more):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "interpose", "run", *options, "--", sys.executable, "-c", source],
-            **{"cwd": place, "env": own_environment, "text": True, **more},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        started.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
+        words = [sys.executable, "-m", "interpose", "run", *options, "--", sys.executable, "-c", source]
+        return started(words, **{"cwd": place, "env": own_environment, **more})
 
-    yield begin
-    for process in started:
-        process.kill()
-        process.communicate()
+    return begin
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """What recording leaves of the disk: the program writes as it does without us, and the report says what stopped."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -66,22 +64,15 @@ def run(tmp_path, disk, source, *words, **variables):
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, started):
     """Starts a program under `interpose run`, which is its monitor."""
-    started = []
 
     def start(place, program, **variables):
         words = [sys.executable, "-m", "interpose", "run", "--", sys.executable, str(program)]
         own = environment(XDG_STATE_HOME=str(tmp_path / "state"), **variables)
-        started.append(subprocess.Popen(words, cwd=place, env=own, stdout=subprocess.PIPE, start_new_session=True))
-        assert started[-1].stdout.readline() == b"ready\n"
-        return started[-1]
+        return started(words, session=True, cwd=place, env=own)
 
-    yield start
-    for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    return start
 
 
 def used_bytes(directory):

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from functools import partial
@@ -183,25 +182,10 @@ def test_the_report_says_what_the_ring_still_has(traced, interpose_here):
 
 
 @pytest.fixture
-def busy(tmp_path):
+def busy(started):
     """Starts a program that overwrites its ring all the time; gives its process when it has begun."""
-    started = []
-
-    def start():
-        process = subprocess.Popen(
-            [sys.executable, "-c", FOR_EVER],
-            cwd=tmp_path,
-            env=environment(INTERPOSE="1", INTERPOSE_KINDS=CALLS_ALONE, INTERPOSE_RING="1MiB"),
-            stdout=subprocess.PIPE,
-        )
-        started.append(process)
-        process.stdout.readline()
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
+    variables = environment(INTERPOSE="1", INTERPOSE_KINDS=CALLS_ALONE, INTERPOSE_RING="1MiB")
+    return lambda: started([sys.executable, "-c", FOR_EVER], env=variables)
 
 
 def wait_until_turned_over(directory):

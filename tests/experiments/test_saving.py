@@ -6,7 +6,6 @@ import stat
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -41,29 +40,14 @@ while True:
 
 
 @pytest.fixture
-def start(tmp_path, own_environment):
+def start(started, own_environment):
     """Starts a command whose program has written a line when it is given."""
-    started = []
 
     def start(*words, **variables):
-        process = subprocess.Popen(
-            [sys.executable, *words],
-            cwd=tmp_path,
-            env={**own_environment, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        started.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
+        variables = {**own_environment, **variables}
+        return started([sys.executable, *words], session=True, env=variables, stderr=subprocess.PIPE)
 
-    yield start
-    for process in started:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    return start
 
 
 def founder_account(experiment, process=None):

@@ -182,21 +182,15 @@ while time.monotonic() < end:
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, started):
     """Starts a program that is busy after its first line; it ends with the test."""
-    programs = []
 
     def start(source):
         (tmp_path / "busy.py").write_text(source)
-        variables = environment(INTERPOSE="1", INTERPOSE_NAME="busy")
-        programs.append(subprocess.Popen([sys.executable, "busy.py"], env=variables, stdout=subprocess.PIPE))
-        programs[-1].stdout.readline()
+        started([sys.executable, "busy.py"], env=environment(INTERPOSE="1", INTERPOSE_NAME="busy"))
         time.sleep(0.05)
 
-    yield start
-    for program in programs:
-        program.kill()
-        program.communicate()
+    return start
 
 
 @pytest.fixture

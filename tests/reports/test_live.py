@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tracing import environment, run_in, start_in, write_program
+from tracing import environment, run_in, write_program
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.trace import last
@@ -40,18 +40,10 @@ over.set()
 
 
 @pytest.fixture
-def busy(request, tmp_path):
+def busy(request, tmp_path, started):
     """A program that writes without end, until it gets a line or the test ends; or another one."""
-    program = start_in(
-        tmp_path,
-        [sys.executable, str(write_program(tmp_path, getattr(request, "param", BUSY)))],
-        INTERPOSE="1",
-        XDG_STATE_HOME=str(tmp_path / "state"),
-    )
-    program.stdout.readline()
-    yield program
-    program.kill()
-    program.communicate()
+    program = write_program(tmp_path, getattr(request, "param", BUSY))
+    return started([sys.executable, program], env=environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state")))
 
 
 def opened(directory: Path) -> Experiment:
