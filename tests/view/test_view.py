@@ -20,7 +20,7 @@ from interpose.reports.tables.transactions import SORTS as TRANSACTION_SORTS
 from interpose.view.calls import CALLS, PAGES_KEPT, CallPages
 from interpose.view.loader import GaveWay, Loader
 from tests.build import SECOND, Build, event
-from tests.view.walking import walk_through
+from tests.view.walking import opened
 
 pytest.importorskip("textual", reason="textual is not installed: pip install 'interpose[tui]'")
 pytestmark = [pytest.mark.packages, pytest.mark.any_python]
@@ -86,18 +86,16 @@ async def chosen_by(walk, by):
 
 @pytest.mark.long
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_every_table_of_rows_is_that_of_the_report(recorded, told, width):
-    async def steps(walk):
+async def test_every_table_of_rows_is_that_of_the_report(recorded, told, width):
+    async with opened(recorded, size=(width, 30)) as walk:
         for by in GROUPINGS:
             await chosen_by(walk, by)
             assert walk.lines() == told(walk.listing().room.width, "report", recorded, "--by", by)
 
-    walk_through(recorded, steps, size=(width, 30))
-
 
 @pytest.mark.long
-def test_rows_are_sorted_as_the_report_sorts_them(recorded, told):
-    async def steps(walk):
+async def test_rows_are_sorted_as_the_report_sorts_them(recorded, told):
+    async with opened(recorded, size=(160, 30)) as walk:
         await chosen_by(walk, "site")
         for sort in SORTS:
             await walk.press("s")
@@ -105,26 +103,22 @@ def test_rows_are_sorted_as_the_report_sorts_them(recorded, told):
         await walk.press("s")
         assert walk.lines() == told(walk.listing().room.width, "report", recorded, "--by", "site")
 
-    walk_through(recorded, steps, size=(160, 30))
-
 
 @pytest.mark.long
-def test_transactions_are_those_of_the_command(recorded, told):
-    async def steps(walk):
+async def test_transactions_are_those_of_the_command(recorded, told):
+    async with opened(recorded, size=(150, 30)) as walk:
         await walk.press("2")
         for options in [(), *(("--sort", sort) for sort in TRANSACTION_SORTS)]:
             assert walk.lines() == told(walk.listing().room.width, "transactions", recorded, *options)
             await walk.press("s")
-
-    walk_through(recorded, steps, size=(150, 30))
 
 
 def squeezed(lines):
     return [" ".join(line.split()) for line in lines]
 
 
-def test_pages_of_calls_are_together_those_of_the_command(recorded, told):
-    async def steps(walk):
+async def test_pages_of_calls_are_together_those_of_the_command(recorded, told):
+    async with opened(recorded, size=(400, 30)) as walk:
         await walk.press("3")
         found = walk.lines()
         while len(walk.listing().rows) == 500:
@@ -141,12 +135,10 @@ def test_pages_of_calls_are_together_those_of_the_command(recorded, told):
         assert squeezed(walk.lines()) == latest
         assert walk.chosen() == latest[-1]
 
-    walk_through(recorded, steps, size=(400, 30))
-
 
 @pytest.mark.long
-def test_calls_are_filtered_by_an_expression(recorded, told):
-    async def steps(walk):
+async def test_calls_are_filtered_by_an_expression(recorded, told):
+    async with opened(recorded, size=(400, 30)) as walk:
         await walk.press("3", "f")
         await walk.write("KIND == 'db'")
         wanted = told(400, "events", recorded, "--filter", "KIND == 'db'", "--limit", "500")
@@ -154,21 +146,17 @@ def test_calls_are_filtered_by_an_expression(recorded, told):
         await walk.press("escape")
         assert squeezed(walk.lines()) == squeezed(told(400, "events", recorded, "--limit", "500"))
 
-    walk_through(recorded, steps, size=(400, 30))
 
-
-def test_an_expression_that_is_none_is_told_in_the_tab(recorded):
-    async def steps(walk):
+async def test_an_expression_that_is_none_is_told_in_the_tab(recorded):
+    async with opened(recorded) as walk:
         await walk.press("3", "f")
         await walk.write("KIND = 'db'")
         assert any("== compares" in line for line in walk.screen())
 
-    walk_through(recorded, steps)
-
 
 @pytest.mark.long
-def test_enter_leads_from_a_kind_to_the_line_in_its_source(recorded):
-    async def steps(walk):
+async def test_enter_leads_from_a_kind_to_the_line_in_its_source(recorded):
+    async with opened(recorded) as walk:
         await walk.press("slash")
         await walk.write("db")
         await walk.press("enter", "slash")
@@ -183,25 +171,21 @@ def test_enter_leads_from_a_kind_to_the_line_in_its_source(recorded):
         await walk.press("1", "escape", "escape")
         assert walk.chosen().startswith("db ")
 
-    walk_through(recorded, steps)
 
-
-def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
+async def test_the_times_of_lines_add_up_to_the_rows_of_the_file(recorded, told):
     rows = [line.split() for line in told(200, "report", recorded, "--by", "site", "--format", "csv")]
 
-    async def steps(walk):
+    def sum_of(lines, name):
+        heads, *cells = [" ".join(line).split(",") for line in lines]
+        return sum(int(each[heads.index(name)]) for each in cells if "app.py:" in each[heads.index("site")])
+
+    async with opened(recorded) as walk:
         await walk.press("5")
         there = [line.figures for line in walk.listing().rows if line.figures]
         assert len(walk.listing().rows) == len(PROGRAM.splitlines())
         assert sum(row.sums.calls for row in there if row.is_of_calls) == sum_of(rows, "calls")
         assert sum(row.sums.self_wall_ns for row in there) == sum_of(rows, "self_wall_ns")
         assert sum(row.sums.self_cpu_ns for row in there) == sum_of(rows, "self_cpu_ns")
-
-    def sum_of(lines, name):
-        heads, *cells = [" ".join(line).split(",") for line in lines]
-        return sum(int(each[heads.index(name)]) for each in cells if "app.py:" in each[heads.index("site")])
-
-    walk_through(recorded, steps)
 
 
 TRACED = """
@@ -214,7 +198,7 @@ print(add(range(20_000)))
 """
 
 
-def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
+async def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
     (tmp_path / "app.py").write_text(TRACED)
     variables = environment(INTERPOSE="lines", XDG_STATE_HOME=str(tmp_path / "state"))
     subprocess.run([sys.executable, "app.py"], cwd=tmp_path, env=variables, check=True)
@@ -222,7 +206,7 @@ def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
     shown = "\n".join(squeezed(told(120, "lines", path, "--annotate")))
     annotated = re.findall(r"^(?:## )?(.*[1-9].*) (\d+)\. (.*)$", shown, re.M)
 
-    async def steps(walk):
+    async with opened(path) as walk:
         await walk.press("5")
         assert len(annotated) == 6
         lines = squeezed(walk.listing().text_of(line) for line in walk.listing().rows if line.figures)
@@ -230,16 +214,14 @@ def test_a_traced_source_has_the_figures_of_line_trace(tmp_path, told):
         figures = [line.figures for line in walk.listing().rows if line.figures]
         assert walk.listing().row.figures.self_cpu_ns == max(each.self_cpu_ns for each in figures)
 
-    walk_through(path, steps)
-
 
 @pytest.mark.long
 @pytest.mark.parametrize(("metric", "keys"), [("cpu", "4"), ("wall", "4c")])
-def test_frames_are_those_of_the_flame_graph(recorded, place, metric, keys):
+async def test_frames_are_those_of_the_flame_graph(recorded, place, metric, keys):
     assert main(["flame", str(recorded), f"--{metric}", "--format", "svg", "-o", "flame.svg"]) == 0
     drawn = (place / "flame.svg").read_text()
 
-    async def steps(walk):
+    async with opened(recorded) as walk:
         await walk.press(*keys)
         graph = walk.listing()
         assert drawn.count('data-d="') == len(graph.flame.frames)
@@ -249,12 +231,10 @@ def test_frames_are_those_of_the_flame_graph(recorded, place, metric, keys):
         await walk.press("down", "down", "down")
         assert walk.app.pane.told.split(" \u00b7 ")[1] in drawn
 
-    walk_through(recorded, steps)
-
 
 @pytest.mark.long
-def test_bars_are_as_wide_as_their_time_and_enter_zooms(recorded):
-    async def steps(walk):
+async def test_bars_are_as_wide_as_their_time_and_enter_zooms(recorded):
+    async with opened(recorded) as walk:
         await walk.press("4", "c", "slash")
         await walk.write("commit")
         graph = walk.listing()
@@ -269,12 +249,10 @@ def test_bars_are_as_wide_as_their_time_and_enter_zooms(recorded):
             await walk.press("escape")
         assert graph.zoomed == 0
 
-    walk_through(recorded, steps)
-
 
 @pytest.mark.long
-def test_a_transaction_has_all_of_its_figures_behind_it(recorded, told):
-    async def steps(walk):
+async def test_a_transaction_has_all_of_its_figures_behind_it(recorded, told):
+    async with opened(recorded, size=(120, 50)) as walk:
         await walk.press("2", "slash")
         await walk.write("save")
         await walk.press("enter")
@@ -284,11 +262,9 @@ def test_a_transaction_has_all_of_its_figures_behind_it(recorded, told):
         await walk.press("escape")
         assert walk.app.pane.NAME == "transactions"
 
-    walk_through(recorded, steps, size=(120, 50))
 
-
-def test_a_click_chooses_a_row_and_two_open_it(recorded):
-    async def steps(walk):
+async def test_a_click_chooses_a_row_and_two_open_it(recorded):
+    async with opened(recorded) as walk:
         await walk.click("#shown-rows", (3, 2))
         assert walk.listing().cursor == 1
         second = walk.listing().row.kind
@@ -299,10 +275,8 @@ def test_a_click_chooses_a_row_and_two_open_it(recorded):
         counts = [row.sums.calls for row in walk.listing().rows]
         assert counts == sorted(counts, reverse=True)
 
-    walk_through(recorded, steps)
 
-
-def test_search_goes_on_from_page_to_page(tmp_path):
+async def test_search_goes_on_from_page_to_page(tmp_path):
     built = Build(tmp_path / "test.1.er")
     built.intrinsic("os.stat", "file")
     built.thread()
@@ -311,26 +285,22 @@ def test_search_goes_on_from_page_to_page(tmp_path):
     built.ended(SECOND, 0)
     path = built.write()
 
-    async def steps(walk):
+    async with opened(path) as walk:
         await walk.press("3", "slash")
         await walk.write("needle")
         assert walk.chosen().endswith("os.stat /needle")
         assert any("calls 1,001 to 1,500" in line for line in walk.screen())
         await walk.press("pageup")
 
-    walk_through(path, steps)
 
-
-def test_keys_are_explained(recorded):
-    async def steps(walk):
+async def test_keys_are_explained(recorded):
+    async with opened(recorded) as walk:
         await walk.press("question_mark")
         shown = "\n".join(walk.screen())
         assert "double click" in shown
         assert "flame: CPU time or wall time" in shown
         await walk.press("escape", "q")
         assert walk.app.return_code == 0
-
-    walk_through(recorded, steps)
 
 
 def test_few_pages_of_calls_are_kept(tmp_path):

@@ -15,11 +15,11 @@ import termios
 import time
 
 import pytest
-from tracing import environment, start_in, write_program
+from tracing import environment, write_program
 
 from interpose.cli.main import main
 from tests.build import SECOND, Build, event
-from tests.view.walking import walk_through
+from tests.view.walking import opened
 
 pytest.importorskip("textual", reason="textual is not installed: pip install 'interpose[tui]'")
 pytestmark = [pytest.mark.packages, pytest.mark.any_python]
@@ -46,8 +46,8 @@ def hostile(directory):
 
 
 @pytest.mark.long
-def test_names_are_data_in_every_tab(tmp_path):
-    async def steps(walk):
+async def test_names_are_data_in_every_tab(tmp_path):
+    async with opened(hostile(tmp_path), size=(200, 30)) as walk:
         for tab in "12345":
             await walk.press(tab)
             screen = walk.screen()
@@ -59,8 +59,6 @@ def test_names_are_data_in_every_tab(tmp_path):
         await walk.press("1", "b", "down", "enter", "enter", "enter")
         assert walk.app.pane.NAME == "source"
         assert walk.app.is_running
-
-    walk_through(hostile(tmp_path), steps, size=(200, 30))
 
 
 @pytest.mark.long
@@ -235,12 +233,12 @@ def test_a_damaged_experiment_shows_what_can_be_read(small, tmp_path):
 
 
 @pytest.mark.long
-def test_an_experiment_without_calls_has_tabs_without_rows(tmp_path):
+async def test_an_experiment_without_calls_has_tabs_without_rows(tmp_path):
     built = Build(tmp_path / "test.1.er")
     built.thread()
     path = built.write()
 
-    async def steps(walk):
+    async with opened(path) as walk:
         for tab in "12345":
             await walk.press(tab, "down", "up", "pagedown", "end", "home", "enter")
             assert walk.screen()
@@ -248,31 +246,25 @@ def test_an_experiment_without_calls_has_tabs_without_rows(tmp_path):
         await walk.press("3")
         assert any("no calls" in line for line in walk.screen())
 
-    walk_through(path, steps)
-
 
 @pytest.mark.long
-def test_texts_that_are_nowhere_are_not_found(small):
-    async def steps(walk):
+async def test_texts_that_are_nowhere_are_not_found(small):
+    async with opened(small) as walk:
         for tab in "1234":
             await walk.press(tab, "slash")
             await walk.write("nowhere")
             await walk.press("n", "N")
         assert walk.app.pane.NAME == "flame"
 
-    walk_through(small, steps)
-
 
 @pytest.mark.long
-def test_another_size_lays_everything_out_again(small):
-    async def steps(walk):
+async def test_another_size_lays_everything_out_again(small):
+    async with opened(small) as walk:
         for width, height in [(40, 12), (200, 50), (80, 24)]:
             await walk.resize(width, height)
             for tab in "1234":
                 await walk.press(tab)
                 assert max(map(len, walk.screen())) <= width
-
-    walk_through(small, steps)
 
 
 KILLED = """
@@ -284,17 +276,15 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.long
-def test_a_killed_program_is_shown_as_killed(tmp_path):
+async def test_a_killed_program_is_shown_as_killed(tmp_path):
     program = write_program(tmp_path, KILLED)
     variables = environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
     subprocess.run([sys.executable, "-m", "interpose", "run", str(program)], cwd=tmp_path, env=variables, check=False)
 
-    async def steps(walk):
+    async with opened(tmp_path / "test.1.er") as walk:
         assert "killed by SIGKILL" in walk.screen()[0]
         await walk.press("3")
         assert any("os.stat" in line for line in walk.lines())
-
-    walk_through(tmp_path / "test.1.er", steps)
 
 
 RUNNING = """
@@ -315,16 +305,11 @@ thread.join()
 
 
 @pytest.mark.long
-def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
-    program = start_in(
-        tmp_path,
-        [sys.executable, str(write_program(tmp_path, RUNNING))],
-        INTERPOSE="1",
-        XDG_STATE_HOME=str(tmp_path / "state"),
-    )
-    program.stdout.readline()
+async def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path, started):
+    variables = environment(INTERPOSE="1", XDG_STATE_HOME=str(tmp_path / "state"))
+    program = started([sys.executable, write_program(tmp_path, RUNNING)], env=variables)
 
-    async def steps(walk):
+    async with opened(tmp_path / "test.1.er") as walk:
         def calls():
             return sum(row.sums.calls for row in walk.listing().rows)
 
@@ -352,9 +337,3 @@ def test_it_follows_a_running_program_and_keeps_the_chosen_row(tmp_path):
             assert main(["report", str(tmp_path / "test.1.er"), "--by", "intrinsic", "--sort", "calls"]) == 0
         counted = [line for line in out.getvalue().splitlines() if " os.stat " in line]
         assert walk.chosen().split()[:3] == counted[0].split()[:3]
-
-    try:
-        walk_through(tmp_path / "test.1.er", steps)
-    finally:
-        program.kill()
-        program.communicate()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -86,7 +85,8 @@ class Walk:
 
 
 @asynccontextmanager
-async def opened(path: object, size: tuple[int, int]) -> AsyncIterator[Walk]:
+async def opened(path: object, size: tuple[int, int] = (120, 30)) -> AsyncIterator[Walk]:
+    """The experiment, opened in a terminal of that size."""
     from interpose.view.app import View
 
     app = View(Experiment(str(path)))
@@ -94,13 +94,3 @@ async def opened(path: object, size: tuple[int, int]) -> AsyncIterator[Walk]:
         walk = Walk(app, pilot)
         await walk.settle()
         yield walk
-
-
-def walk_through(path: object, steps: Callable[[Walk], Awaitable[None]], size: tuple[int, int] = (120, 30)) -> None:
-    """Open the experiment in a terminal of that size, and do these steps."""
-
-    async def walk() -> None:
-        async with opened(path, size) as found:
-            await steps(found)
-
-    asyncio.run(walk())
