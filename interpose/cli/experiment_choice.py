@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from glob import glob, has_magic
 from typing import Protocol
 
@@ -145,30 +145,27 @@ def open_experiment(given: str | None, archive: bool = True, damages: Damages | 
     return experiment
 
 
-def _unpacked(path: str, damages: Damages) -> Experiment:
-    """The experiment that the file at `path` holds, in a directory that goes when it does. Raises ExperimentError."""
+def _in_a_place_of_its_own(packed: str, made: Callable[[str], Experiment]) -> Experiment:
+    """The experiment that is `made` in a directory, which goes when it does; `packed` is where it came from."""
     directory = tempfile.mkdtemp(prefix="interpose-")
     try:
-        experiment = Experiment(unpack(path, directory, damages), damages)
+        experiment = made(directory)
     except BaseException:
         shutil.rmtree(directory, ignore_errors=True)
         raise
     weakref.finalize(experiment, shutil.rmtree, directory, True)
-    experiment.packed = path
+    experiment.packed = packed
     return experiment
+
+
+def _unpacked(path: str, damages: Damages) -> Experiment:
+    """The experiment that the file at `path` holds. Raises ExperimentError."""
+    return _in_a_place_of_its_own(path, lambda place: Experiment(unpack(path, place, damages), damages))
 
 
 def _fetched(url: str, damages: Damages) -> Experiment:
-    """The experiment at `url`, in a directory that goes when it does. Raises InterposeError."""
-    directory = tempfile.mkdtemp(prefix="interpose-")
-    try:
-        experiment = _named(fetch(url, directory), damages)
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        raise
-    weakref.finalize(experiment, shutil.rmtree, directory, True)
-    experiment.packed = shown(url)
-    return experiment
+    """The experiment at `url`. Raises InterposeError."""
+    return _in_a_place_of_its_own(shown(url), lambda place: _named(fetch(url, place), damages))
 
 
 def _open(given: str | None, damages: Damages) -> Experiment:

@@ -45,6 +45,26 @@ def add_by_argument(parser: argparse.ArgumentParser, choices: Iterable[str], def
     )
 
 
+def add_by_line_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --by of what is known of lines."""
+    parser.add_argument(
+        "--by",
+        choices=("line", "function"),
+        metavar="WHAT",
+        default="line",
+        help="one row for each line (default), or function",
+    )
+
+
+def add_unscaled_argument(parser: argparse.ArgumentParser) -> None:
+    """The option --unscaled."""
+    parser.add_argument(
+        "--unscaled",
+        action="store_true",
+        help="if transactions were sampled: show what was recorded, without estimates",
+    )
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of printing its usage and exiting; so do those of its commands. Its help
     begins with an example."""

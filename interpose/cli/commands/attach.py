@@ -11,7 +11,7 @@ from interpose.attach.tracee import CannotAttach
 from interpose.cli.commands.run import add_settings, check_patterns
 from interpose.cli.messages import say
 from interpose.cli.output import only_seconds, positive
-from interpose.cli.running.experiment import place_of
+from interpose.cli.running.experiment import add_place_argument, place_of
 from interpose.cli.target import founder_of
 from interpose.config import precedence, schema
 from interpose.errors import UsageError
@@ -37,12 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     parser.allow_abbrev = False
     add_process_arguments(parser)
-    parser.add_argument(
-        "-o",
-        dest="experiment",
-        metavar="PATH.er",
-        help="path of the experiment; if NAME.N.er exists, the next number is used",
-    )
+    add_place_argument(parser)
     add_settings(parser, refused=OF_LINES)
 
 

@@ -8,6 +8,7 @@ from interpose.analysis.heap import heaps
 from interpose.cli.experiment_choice import add_experiments_argument, note_damages, open_experiments
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
+from interpose.cli.parser import add_by_line_argument
 from interpose.errors import ExperimentError
 from interpose.reports.tables.heap import SORTS, heap_rows, heap_table, summary
 
@@ -19,13 +20,7 @@ _ROWS = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument(
-        "--by",
-        choices=("line", "function"),
-        metavar="WHAT",
-        default="line",
-        help="one row for each line (default), or function",
-    )
+    add_by_line_argument(parser)
     parser.add_argument(
         "--sort",
         choices=tuple(SORTS),

@@ -16,7 +16,7 @@ from interpose.cli.commands.run import check_patterns
 from interpose.cli.messages import say
 from interpose.cli.output import positive
 from interpose.cli.running import child, starting, watched_processes
-from interpose.cli.running.experiment import make_experiment, place_of
+from interpose.cli.running.experiment import add_place_argument, make_experiment, place_of
 from interpose.cli.running.watched_processes import NO_PROCESS, Permitted, why_not_watched
 from interpose.cli.times import duration_ns
 from interpose.config import levels, policy, precedence, schema
@@ -55,12 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p", dest="pids", metavar="PID", type=positive, action="append", default=[], help="record this running process"
     )
     parser.add_argument("--for", dest="duration", metavar="DURATION", help="record this long (30s, 10m, 1h)")
-    parser.add_argument(
-        "-o",
-        dest="experiment",
-        metavar="PATH.er",
-        help="path of the experiment; if NAME.N.er exists, the next number is used",
-    )
+    add_place_argument(parser)
     parser.add_argument(
         "--stacks",
         action="store_true",

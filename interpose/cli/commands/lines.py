@@ -12,6 +12,7 @@ from interpose.cli.experiment_choice import add_experiments_argument, note_damag
 from interpose.cli.installed_script import hint
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, opened_output, positive, write_table
+from interpose.cli.parser import add_by_line_argument
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.model.experiment import Experiment
 from interpose.legacy.keytree import write_nodes
@@ -30,13 +31,7 @@ WITHOUT_MARKS = ("json", "csv")  # formats of figures alone
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiments_argument(parser)
-    parser.add_argument(
-        "--by",
-        choices=("line", "function"),
-        metavar="WHAT",
-        default="line",
-        help="one row for each line (default), or function",
-    )
+    add_by_line_argument(parser)
     parser.add_argument(
         "--apart",
         choices=APART,

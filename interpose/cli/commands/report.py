@@ -51,7 +51,7 @@ from interpose.cli.output import (
     with_links,
     write_table,
 )
-from interpose.cli.parser import add_by_argument
+from interpose.cli.parser import add_by_argument, add_unscaled_argument
 from interpose.errors import UsageError
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.collection import Collection
@@ -101,11 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="at most N rows; in text one more row sums the others"
     )
-    parser.add_argument(
-        "--unscaled",
-        action="store_true",
-        help="if transactions were sampled: show what was recorded, without estimates",
-    )
+    add_unscaled_argument(parser)
     add_output_arguments(parser, GITHUB, *WHOLE)
     parser.add_argument(
         "--open", action="store_true", help="open the HTML page in the browser; -o FILE keeps it"

@@ -15,6 +15,7 @@ from interpose.cli.running import child, programs, starting
 from interpose.cli.running.counting import reasons, why_not_read
 from interpose.cli.running.experiment import (
     add_notes,
+    add_place_argument,
     make_experiment_or_go_without,
     overwrite,
     place_of,
@@ -64,12 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     add_settings(parser)
     place = parser.add_mutually_exclusive_group()
-    place.add_argument(
-        "-o",
-        dest="experiment",
-        metavar="PATH.er",
-        help="path of the experiment; if NAME.N.er exists, the next number is used",
-    )
+    add_place_argument(place)
     place.add_argument(
         "-O", dest="overwritten", metavar="PATH.er", help="the same, but replace an existing experiment"
     )

@@ -22,6 +22,7 @@ from interpose.cli.many.arguments import add_many_arguments
 from interpose.cli.many.reading import ask
 from interpose.cli.messages import say
 from interpose.cli.output import add_output_arguments, positive, write_table
+from interpose.cli.parser import add_unscaled_argument
 from interpose.errors import UsageError
 from interpose.reports.formats.units import count, duration
 from interpose.reports.tables.transactions import SORTS, arranged, code_table, transactions_table
@@ -43,11 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sort", choices=SORTS, metavar="COLUMN", help=f"sort rows by {', '.join(SORTS)}")
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows of transactions that have a name")
-    parser.add_argument(
-        "--unscaled",
-        action="store_true",
-        help="if transactions were sampled: show what was recorded, without estimates",
-    )
+    add_unscaled_argument(parser)
     add_many_arguments(parser)
     add_output_arguments(parser)
 

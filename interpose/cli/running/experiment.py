@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import errno
 import os
@@ -12,6 +13,16 @@ from interpose.config import state
 from interpose.config.schema import Settings
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.metadata import names
+
+
+def add_place_argument(parser: argparse._ActionsContainer) -> None:
+    """The option -o."""
+    parser.add_argument(
+        "-o",
+        dest="experiment",
+        metavar="PATH.er",
+        help="path of the experiment; if NAME.N.er exists, the next number is used",
+    )
 
 
 def place_of(path: str, letter: str) -> dict[str, str]:
