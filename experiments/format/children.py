@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from interpose.experiments.model.process import Process
 
 FORK, EXEC, SPAWN, SHELL = 1, 2, 3, 4
-OF_THE_CHILD, DIFFERENCE = 1, 2  # where the figures of its record come from
+OF_THE_CHILD = 1  # the figures of its record are the child's own; else they are a difference
 KIB, BLOCK_BYTES = 1024, 512
 LEFT_NO_EXPERIMENT = "left no experiment"
 EXCLUDED = "excluded by INTERPOSE_FOLLOW"

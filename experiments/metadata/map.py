@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from io import BytesIO
@@ -130,6 +131,12 @@ def _parsed(data: bytes, place: str, damages: Damages) -> dict[int, Intrinsic]:
     return reader.intrinsics
 
 
+def _read_entries(path: str, begin: Callable[[str, Attributes], None]) -> None:
+    """Tell `begin` of each entry; that the file cannot be read is noted where the intrinsics are read."""
+    with suppress(OSError):
+        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
+
+
 def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
     """The libraries in the map.xml at `path`, with unused data collectors and failures of both; damaged entries are
     ignored."""
@@ -147,10 +154,7 @@ def read_libraries(path: str) -> tuple[list[Library], list[Failure]]:
         elif element == "failure":
             failures.append(Failure(what["library"], what["target"], what["place"], what["why"]))
 
-    try:
-        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
-    except OSError:
-        pass  # noted where the intrinsics are read
+    _read_entries(path, begin)
     return libraries, failures
 
 
@@ -169,10 +173,7 @@ def read_collectors(path: str) -> list[Collector]:
             known = found[name]
             found[name] = replace(known, identifiers=(*known.identifiers, identifier)[:IDENTIFIERS_AT_MOST])
 
-    try:
-        read_elements(path, path, Damages(), begin, lambda text: None, lambda name: None)
-    except OSError:
-        pass  # noted where the intrinsics are read
+    _read_entries(path, begin)
     return list(found.values())
 
 

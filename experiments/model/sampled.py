@@ -18,7 +18,7 @@ from interpose.experiments.format.tables import RecordTable, StringTable
 from interpose.experiments.model.demangling import demangled
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
-from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site, is_of_object
+from interpose.experiments.model.stacks import DEEPEST_STACK, UNKNOWN_SITE, Site, is_cut, is_of_object
 
 SAMPLES, SITES, STACKS, STRINGS = "samples", "sampled_sites", "sampled_stacks", "sampled_strings"
 MEMORY, COUNTS = "sampled_memory", "sampled_counts"
@@ -118,12 +118,7 @@ class Sampled:
 
     def is_cut(self, stack: int) -> bool:
         """Whether the stack `stack` was deeper than could be read."""
-        for _ in range(DEEPEST_STACK):
-            record = self._stack(stack)
-            if record is None or record.cut or record.outer >= stack:
-                return record is not None and bool(record.cut)
-            stack = record.outer
-        return True
+        return is_cut(stack, self._stack)
 
     def task_name(self, task: int) -> str:
         """The name of the task or greenlet that a sample names; empty if it names none."""

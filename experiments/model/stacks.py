@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -83,6 +83,16 @@ def is_start_up(frames: Sequence[Site]) -> bool:
     return _is_start_up(frames[0] if frames else None, found)
 
 
+def is_cut(stack: int, record_of: Callable[[int], StackRecord | None]) -> bool:
+    """Whether a stack was deeper than was recorded; `record_of` gives a stack's record."""
+    for _ in range(DEEPEST_STACK):
+        record = record_of(stack) if stack else None
+        if record is None or record.cut or record.outer >= stack:
+            return record is not None and bool(record.cut)
+        stack = record.outer
+    return True
+
+
 class RecordedStacks(RecordedFiles):
     """The sites and stacks of one process, by their numbers."""
 
@@ -103,12 +113,7 @@ class RecordedStacks(RecordedFiles):
 
     def is_cut(self, stack: int) -> bool:
         """Whether the stack `stack` was deeper than could be recorded."""
-        for _ in range(DEEPEST_STACK):
-            record = self._stack(stack) if stack else None
-            if record is None or record.cut or record.outer >= stack:
-                return record is not None and bool(record.cut)
-            stack = record.outer
-        return True
+        return is_cut(stack, self._stack)
 
     def own_line(self, stack: int) -> Site | None:
         """The first site of the program's own code, going outward; else the innermost, if any."""
