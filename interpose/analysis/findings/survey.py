@@ -260,11 +260,7 @@ class Survey:
     @cached_property
     def lines_of_loops(self) -> set[Site | None]:
         """The lines at which loops run, or wait: those of all that is not in a task."""
-        return {
-            process.own_line(stack)
-            for process, kept in self.per_process()
-            for _, stack in waits_of_loops(process, kept)
-        }
+        return self._own_lines(waits_of_loops)
 
     @cached_property
     def awaited(self) -> list[Awaited]:
@@ -302,11 +298,10 @@ class Survey:
 
     @cached_property
     def _lines_of_native_loops(self) -> set[Site | None]:
-        return {
-            process.own_line(stack)
-            for process, kept in self.per_process()
-            for _, stack in native_waits_of_loops(process, kept)
-        }
+        return self._own_lines(native_waits_of_loops)
+
+    def _own_lines(self, found: Callable[[Process, Records], Iterable[tuple[int, int]]]) -> set[Site | None]:
+        return {process.own_line(stack) for process, kept in self.per_process() for _, stack in found(process, kept)}
 
     @cached_property
     def waits_of_loops(self) -> list[Calls]:
