@@ -1,4 +1,4 @@
-"""SQL of dialects that interpose does not know, made at random as tests/core/dialects.py makes that of those it knows.
+"""SQL of dialects that interpose does not know, made at random as tests/dialects.py makes that of those it knows.
 
 What no driver of its own brings comes through libraries of users, whose statements are read as of any dialect.
 """
