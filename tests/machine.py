@@ -14,6 +14,14 @@ from tempfile import TemporaryDirectory
 import pytest
 
 LIMIT_BYTES = 1 << 29
+# What a program needs to put itself under a filter of seccomp(2).
+SECCOMP_TYPES = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+class Instruction(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
+class Filter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction))]"""
 
 
 @cache

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from machine import SECCOMP_TYPES
 from tracing import environment, run_in, until, write_program
 
 from interpose.analysis.consolidation.consolidate import consolidated
@@ -180,13 +181,7 @@ def test_a_program_that_records_little_gets_no_monitor(started, tmp_path):
 
 
 SUBREAPER = "import ctypes\nctypes.CDLL(None).prctl(36, 1, 0, 0, 0)\n"
-SECCOMP = """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-class Instruction(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
-class Filter(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction))]
+SECCOMP = SECCOMP_TYPES + """
 allow = Instruction(6, 0, 0, 0x7FFF0000)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Filter(1, ctypes.pointer(allow)))) == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from families import lineages, run
+from machine import SECCOMP_TYPES
 from tracing import of_machine
 
 # --- what cannot be followed
@@ -38,13 +39,7 @@ def test_a_static_program_and_one_under_seccomp_run_undisturbed(traced, tmp_path
     assert done.stderr == ""
 
 
-SECCOMP = """
-import ctypes
-libc = ctypes.CDLL(None, use_errno=True)
-class Instruction(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
-class Filter(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("first", ctypes.POINTER(Instruction))]
+SECCOMP = SECCOMP_TYPES + """
 def confine():  # every call is allowed but socket(2), which fails with EACCES
     program = (Instruction * 4)(
         Instruction(0x20, 0, 0, 0), Instruction(0x15, 0, 1, {socket}), Instruction(0x06, 0, 0, 0x0005000D),
