@@ -11,11 +11,11 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from tracing import recorded, started, traced
+from tracing import recorded, recorded_beside, started, traced
 
 from interpose.cli.main import main
 
-__all__ = ["recorded", "started", "traced"]
+__all__ = ["recorded", "recorded_beside", "started", "traced"]
 
 TESTS = Path(__file__).parent
 # Folders whose tests have the mark any_python, unless they are marked every_python.

@@ -202,3 +202,23 @@ def recorded(tmp_path: Path) -> Run:
         return Traced(tmp_path, run_in(tmp_path, [sys.executable, program, *arguments]))
 
     return run
+
+
+@pytest.fixture
+def recorded_beside(recorded: Run) -> Run:
+    """Call `time.sleep`, declared as `bad` with these further arguments, beside what must be recorded all the same."""
+
+    def run(declared: str) -> Traced:
+        done = recorded(f"""
+            import time
+            from interpose.library import Intrinsic
+            record(Intrinsic("bad", "time:sleep", {declared}), Intrinsic("good", "time:monotonic", "sleep"))
+            time.sleep(0)
+            time.monotonic()
+            print(shims.end())
+        """)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+        assert done.events("good")
+        return done
+
+    return run

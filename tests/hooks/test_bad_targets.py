@@ -505,50 +505,27 @@ def test_a_module_that_is_reloaded_is_recorded_again(recorded):
         'detail="d\\u00e9tail"',
     ],
 )
-def test_a_word_that_means_nothing_is_listed_with_the_word(what, recorded):
-    done = recorded(f"""
-        import time
-        from interpose.library import Intrinsic
-        record(Intrinsic("bad", "time:sleep", "sleep", {what}), Intrinsic("good", "time:monotonic", "sleep"))
-        time.sleep(0)
-        time.monotonic()
-        print(shims.end())
-    """)
+def test_a_word_that_means_nothing_is_listed_with_the_word(what, recorded_beside):
+    done = recorded_beside(f'"sleep", {what}')
     word = what.partition("=")[2].strip('"').replace("\\u00e9", "\u00e9")
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
     assert reasons(done) == {"bad": f"{word!r} means nothing here"}
     assert len(done.events("bad")) == 0
-    assert len(done.events("good")) > 0
 
 
 @pytest.mark.parametrize("kinds", ["tea", "file tea", "tea file"])
-def test_a_kind_that_is_none_is_listed(kinds, recorded):
-    done = recorded(f"""
-        import time
-        from interpose.library import Intrinsic
-        record(Intrinsic("bad", "time:sleep", {kinds!r}), Intrinsic("good", "time:monotonic", "sleep"))
-        time.sleep(0)
-        time.monotonic()
-    """).ended_well()
+def test_a_kind_that_is_none_is_listed(kinds, recorded_beside):
+    done = recorded_beside(repr(kinds))
 
     assert reasons(done) == {"bad": "'tea' means nothing here"}
     assert len(done.events("bad")) == 0
-    assert len(done.events("good")) > 0
 
 
 @pytest.mark.parametrize("kinds", ["", " "])
-def test_no_kind_at_all_harms_nobody(kinds, recorded):
-    done = recorded(f"""
-        import time
-        from interpose.library import Intrinsic
-        record(Intrinsic("bad", "time:sleep", {kinds!r}), Intrinsic("good", "time:monotonic", "sleep"))
-        time.sleep(0)
-        time.monotonic()
-    """).ended_well()
+def test_no_kind_at_all_harms_nobody(kinds, recorded_beside):
+    done = recorded_beside(repr(kinds))
 
     assert "bad" in reasons(done)
-    assert len(done.events("good")) > 0
 
 
 @pytest.mark.parametrize(
@@ -593,19 +570,9 @@ def test_what_is_no_such_lock_is_listed_or_timed_without_a_look(target, lock, re
 
 
 @pytest.mark.parametrize("argument", [-1, 256, 1 << 40, "x"])
-def test_an_argument_that_is_no_number_of_one_is_listed(argument, recorded):
-    done = recorded(f"""
-        import time
-        from interpose.library import Intrinsic
-        record(Intrinsic("bad", "time:sleep", "sleep", detail="path", argument={argument!r}),
-               Intrinsic("good", "time:monotonic", "sleep"))
-        time.sleep(0)
-        time.monotonic()
-        print(shims.end())
-    """)
+def test_an_argument_that_is_no_number_of_one_is_listed(argument, recorded_beside):
+    done = recorded_beside(f'"sleep", detail="path", argument={argument!r}')
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
-    assert len(done.events("good")) > 0
     assert set(reasons(done)) == {"bad"}
 
 
