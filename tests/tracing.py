@@ -157,6 +157,9 @@ def _loader(maps: str) -> str:
     return found[0] if found else ""
 
 
+same_library = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+
+
 def of_machine(reason: str) -> str:
     """Why a program of this machine is not followed: `reason`, where it can be loaded as the interpreter is."""
     return "another C library" if has_own_library() else reason

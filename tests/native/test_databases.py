@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from clients import calls_in
 from servers import need_server
-from tracing import has_own_library
+from tracing import same_library
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 SECRET = "hush hush"
 

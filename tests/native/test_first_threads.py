@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from tracing import environment, events_of, has_own_library
+from tracing import environment, events_of, same_library
 
 from interpose.analysis.recording.ending import ending, has_mapped
 from interpose.experiments.model.experiment import Experiment
@@ -57,7 +57,7 @@ threading.Thread(target=work).start()
 ctypes.CDLL(None).pthread_exit(None)
 """
 
-@pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+@same_library
 def test_calls_of_the_others_have_their_details(client, interpose, work):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

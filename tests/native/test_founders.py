@@ -15,14 +15,14 @@ from collections import Counter
 import pytest
 from servers import need_server
 from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
-from tracing import events_of, has_own_library
+from tracing import events_of, same_library
 
 from interpose.experiments.model.experiment import Experiment
 
 # In the search path Debian has a script that starts it.
 PSQL = sorted(glob.glob("/usr/lib/postgresql/*/bin/psql")) or [each for each in (shutil.which("psql"),) if each]
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from collections import Counter
 
 import pytest
 from machine import reads_memory
-from tracing import events_of, has_own_library
+from tracing import events_of, same_library
 
 from interpose.experiments.model.experiment import Experiment
 
 pytestmark = [
-    pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter"),
+    same_library,
     pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="no stacks of native calls here"),
     pytest.mark.skipif(not reads_memory(), reason="no functions without copies of memory (an emulator?)"),
 ]

@@ -5,11 +5,11 @@ import subprocess
 from collections import Counter
 
 import pytest
-from tracing import events_of, has_own_library
+from tracing import events_of, same_library
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 # A helper ends each wait after 120 ms, by the bare system call's clock: a thread, or a timer whose signal interrupts.
 HEAD = """

@@ -2,13 +2,12 @@
 
 import subprocess
 
-import pytest
 from clients import calls_in
-from tracing import environment, events_of, has_own_library
+from tracing import environment, events_of, same_library
 
 from interpose.experiments.model.experiment import Experiment
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 KAFKA = """
 #include <librdkafka/rdkafka.h>

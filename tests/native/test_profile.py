@@ -16,9 +16,9 @@ from interpose.experiments.model.sampled import Sampled
 from tests.kernel_counters import WITHOUT_PERF_EVENTS
 from tests.sampler.chance import chance, samples_that_count
 from tests.sampler.test_sampler import cpu_by, shares_of
-from tests.tracing import has_own_library
+from tests.tracing import same_library
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 # Functions that take turns and measure their own CPU time; `read` makes calls that are recorded.
 TURNS = """

@@ -13,13 +13,13 @@ from collections import Counter
 
 import pytest
 from system_calls import SYSTEM_CALLS, counted_by_strace, needs_strace
-from tracing import environment, events_of, has_own_library
+from tracing import environment, events_of, same_library
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
 
 NATIVE = {"INTERPOSE": "calls,native"}
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 RUN = """
 import json, subprocess, sys

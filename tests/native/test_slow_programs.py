@@ -3,9 +3,9 @@
 import subprocess
 
 import pytest
-from tracing import has_own_library
+from tracing import same_library
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 SLEEPS = "int main(void) { for (int each = 0; each < 40; each++) usleep(5000); }"
 WRITES = """

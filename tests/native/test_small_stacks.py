@@ -4,9 +4,9 @@ import json
 import subprocess
 
 import pytest
-from tracing import has_own_library
+from tracing import same_library
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 RUN = """
 import json, subprocess, sys

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from clients import calls_in
-from tracing import events_of, has_own_library
+from tracing import events_of, same_library
 
 from interpose.experiments.model.experiment import Experiment
 from interpose.timing import shims
 
-pytestmark = pytest.mark.skipif(has_own_library(), reason="programs have another C library than the interpreter")
+pytestmark = same_library
 
 BODY = b"answer " * 20_000
 HEAD = f"HTTP/1.0 200 OK\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
