@@ -249,6 +249,53 @@ def test_a_thread_that_the_sampler_takes_the_processor_of_is_divided_by_all_its_
     assert found["parse"].code.margin_ns < 0.15 * found["parse"].code.cpu_ns
 
 
+def of_samples(path, samples):
+    """The experiment of a thread with such samples, one in 10 ms: the function and the state of each. In all but
+    waits it has computed since the one before."""
+    build = Build(path, call_ns=0, inside_ns=0)
+    stacks = {name: build.sampled_stack(("app.py", 2, name)) for name, _ in samples}
+    cpu_ns = 0
+    for number, (name, state) in enumerate(samples, 1):
+        cpu_ns += 10 * MS if state != WAITS else 0
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=cpu_ns, state=state, stack=stacks[name])
+    build.thread(end_ns=START_NS + len(samples) * 10 * MS, end_cpu_ns=cpu_ns, tid=1, main=1)
+    build.ended(len(samples) * 10 * MS, cpu_ns)
+    return build
+
+
+NAPS = [("naps", WAITS)] * 16
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        [("hash", RUNS)] * 12 + NAPS + [("pure", READY)] * 20,
+        [("hash", READY)] * 12 + NAPS + [("pure", RUNS)] * 20,
+        [("hash", RUNS)] * 3 + [("hash", READY)] * 9 + NAPS + [("pure", READY)] * 17 + [("pure", RUNS)] * 3,
+        [("pure", READY)] * 20 + [("hash", RUNS)] * 12,
+        [("hash", RUNS)] * 12 + [("pure", READY)] * 20,
+        [("hash", READY)] * 12 + [("pure", READY)] * 20,
+    ],
+    ids=["then ready", "then runs", "some ran", "ready before", "ready to the end", "none ran"],
+)
+def test_a_function_that_was_found_ready_alone_has_its_own_cpu_time(samples, tmp_path):
+    found = by_function(analysis_of(of_samples(tmp_path / "t.1.er", samples)))
+
+    truth_ns = {"hash": 120 * MS, "pure": 200 * MS}
+    off_ns = {name: abs(found[name].code.cpu_ns - ns) for name, ns in truth_ns.items()}
+    assert max(off_ns.values()) <= 50 * MS
+    assert [name for name, ns in off_ns.items() if ns >= found[name].code.margin_ns] == []
+
+
+def test_a_function_that_was_found_ready_alone_has_a_margin_though_its_cpu_time_is_elsewhere(tmp_path):
+    samples = ([("parse", RUNS)] * 3 + [("clock", READY)]) * 20
+
+    found = by_function(analysis_of(of_samples(tmp_path / "t.1.er", samples)))
+
+    assert found["clock"].code.cpu_ns == 0
+    assert 0 < found["clock"].code.margin_ns < 0.2 * found["parse"].code.cpu_ns
+
+
 def test_a_sample_in_the_recorders_own_code_leaves_its_cpu_time_to_the_next_one(tmp_path):
     """Each of two functions runs for 20 ms; as the call in between begins, the thread loses its processor."""
     build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)

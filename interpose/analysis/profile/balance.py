@@ -127,8 +127,8 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
         for place, samples in counted.items():
             found[group_of(place)].samples += samples
     unread = _unread_share(weights)
-    for group, weight in ran.items():
-        found[group].chance_ns = _chance(weight, squares[group], whole, effective) * spent.cpu_ns
+    for group in {**ran, **ready}:
+        found[group].chance_ns = _chance(ran.get(group, 0.0), squares[group], whole, effective) * spent.cpu_ns
         found[group].unread_ns = unread * spent.cpu_ns
     return dict(found)
 

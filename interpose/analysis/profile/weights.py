@@ -8,9 +8,9 @@ as one that always computes, and after lost samples the next one represents more
 
 A thread that is ready to run stopped where the kernel took its processor. That is not where it uses its CPU time: the
 kernel notices the end of a turn at certain system calls, such as those that ask for CPU time, rather than elsewhere.
-So such a sample also carries the time on, to the next one that ran. But where a thread has used the CPU time of several
-samples without being seen to run, the sampler itself hardly gets a processor: there the samples that were ready count
-like those that run.
+So such a sample also carries the time on, to the next one that ran. But a sample says nothing of a phase long before
+or after it. So where a thread has used the CPU time of several samples without being seen to run, and where it has used
+more than that of one and then waits or ends, the samples that were ready count like those that run.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from interpose.experiments.model.sampled import NOT_READ, READY, RECORDS, RUNS, 
 CALIBRATES = "/interpose/capture/line_switch.py"
 OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the number of their intrinsic
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
-SEEN_AFTER = 30  # intervals of CPU time in which a thread is surely seen to run, if it can be
-
-
+SEEN_AFTER = 5  # intervals of CPU time after which a sample that ran says nothing of those that were ready before
 
 class Place(NamedTuple):
     """Where a sample found its thread: the number of the stack, and of the task's name or 0."""
@@ -154,14 +152,21 @@ class _Thread:
     def usual_ns(self) -> float:
         return (self.last_ns - self.first_ns) / (self.samples - 1) if self.samples > 1 else USUAL_NS
 
+    @property
+    def carried_ns(self) -> float:
+        return sum(each.cpu_ns for each in self.carried)
+
     def give_carried(self, to: _Share | None) -> None:
         """To the sample that ran, with its own time; without one, to each where it was ready."""
-        shares = self.carried
-        if to is not None:
-            shares = [to._replace(cpu_ns=to.cpu_ns + sum(each.cpu_ns for each in shares))]
-        for share in shares:
+        for share in self.carried if to is None else [to._replace(cpu_ns=to.cpu_ns + self.carried_ns)]:
             share.give()
         self.carried = []
+
+    def wait(self) -> None:
+        """It waits: what runs afterwards may be something else."""
+        if self.carried_ns > self.usual_ns:
+            self.give_carried(None)
+        self.ran = None
 
 
 def walk(
@@ -234,6 +239,8 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     if pool is not None:
         pool.count(sample.state, place, samples)
     if only_waits:
+        if sample.state != RECORDS:
+            thread.wait()
         return
     share = _Share(pool, place, samples, max(sample.cpu_ns - thread.counted_ns, 0))
     thread.counted_ns = sample.cpu_ns
@@ -262,9 +269,10 @@ def _put_aside(made: Walked, counted_ns: dict[int, int], sample: SampleRecord) -
 
 
 def _settle(thread: _Thread) -> None:
-    """Give the first sample its weight, at most one interval, because the time before it is unknown; and what was
-    carried to the end to the last one that ran."""
+    """Give the first sample its weight, at most one interval, because the time before it is unknown; and what little
+    was carried to the end to the last one that ran, if there was no wait in between."""
     if thread.opening is not None:
         share = thread.opening
         share._replace(cpu_ns=min(share.cpu_ns, thread.usual_ns * share.samples)).give()
-    thread.give_carried(thread.ran._replace(cpu_ns=0) if thread.ran else None)
+    is_little = thread.ran is not None and thread.carried_ns <= thread.usual_ns
+    thread.give_carried(thread.ran._replace(cpu_ns=0) if thread.ran and is_little else None)
