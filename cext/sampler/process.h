@@ -131,8 +131,8 @@ struct sampled_process {
     int environment; /* its /proc/PID/environ, which reads as empty after an exec; -1 if it was empty from the start */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
-    uint64_t round_ns;   /* when the sampler woke for this round */
-    bool is_on_time;     /* and that was the instant it had chosen */
+    uint64_t chosen_ns, round_ns; /* when the sampler wanted to wake for this round, and when it did */
+    bool is_at_tick;     /* it woke at a tick of the kernel's */
     uint64_t heads_seen; /* a key of the first threads of its interpreters, or how many threads: another when one comes */
     uint32_t until_listed, failures;
     bool has_doubts;     /* of samples of its threads */

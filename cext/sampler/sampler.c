@@ -22,7 +22,7 @@ enum {
     PROCESSES_AT_MOST = 192, /* two descriptors each */
     FAILURES_AT_MOST = 20, /* samples in a row: it is another program now */
     FLUSHED_EVERY_NS = 500000000,
-    AN_INSTANT_NS = 30000,
+    AT_TICK_NS = 200000, /* after it: what has to be done before the sampler runs */
     SHORTEST_TURN_NS = 100000, /* that Linux 6.12 and later knows; others do not look at it */
     HALVINGS = 20,
     SETTLED_AFTER_NS = 4500000, /* most kernels have counted a thread's CPU time by then (a tick) */
@@ -36,7 +36,7 @@ struct sampler {
     struct counters counters;
     bool is_paused;
     uint64_t pauses; /* that have begun */
-    uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns, least_late_ns;
+    uint64_t interval_ns, at_each_rate_bytes, flushed_ns, next_ns;
     uint64_t settle_ns; /* when to settle what was in doubt in the last round; UINT64_MAX: nothing was */
     uint64_t random;
     struct timespec changed; /* the directory, when it was last listed */
@@ -52,7 +52,7 @@ struct sampler *sampler_begin(const char *founder, double rate, uint64_t at_each
     sampler->interval_ns = (uint64_t)(1e9 / rate);
     sampler->at_each_rate_bytes = at_each_rate_bytes;
     sampler->next_ns = clock_ns(CLOCK_MONOTONIC);
-    sampler->least_late_ns = sampler->settle_ns = UINT64_MAX;
+    sampler->settle_ns = UINT64_MAX;
     sampler->random = key_of(sampler->next_ns, (uint64_t)getpid());
     sampler->founder = open(founder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (sampler->founder >= 0 && waking_begin(&sampler->waking))
@@ -194,19 +194,17 @@ static bool is_its_turn(const struct sampler *sampler, struct sampled_process *p
     return process->rounds++ % (1u << process->halvings) == 0;
 }
 
-/* Whether the sampler woke about as early after the chosen instant as it ever did. */
-static bool has_come_on_time(struct sampler *sampler, uint64_t round_ns)
+/* Whether an instant is at a tick of the kernel's. Since Linux 6.5 ticks are at multiples of their distance; where they are not, it mostly
+   is at none. */
+static bool is_at_tick(uint64_t time_ns)
 {
-    uint64_t late_ns = round_ns - sampler->next_ns;
-    if (late_ns < sampler->least_late_ns)
-        sampler->least_late_ns = late_ns;
-    return late_ns < sampler->least_late_ns + AN_INSTANT_NS;
+    struct timespec tick;
+    return clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_nsec && time_ns % (uint64_t)tick.tv_nsec < AT_TICK_NS;
 }
 
 static void sample_all(struct sampler *sampler)
 {
     uint64_t round_ns = clock_ns(CLOCK_MONOTONIC);
-    bool is_on_time = has_come_on_time(sampler, round_ns);
     drop_ended(sampler);
     bool was_paused = sampler->is_paused;
     sampler->is_paused = is_paused(sampler);
@@ -217,9 +215,10 @@ static void sample_all(struct sampler *sampler)
         struct sampled_process *process = sampler->processes[index - 1];
         if (!is_its_turn(sampler, process))
             continue;
+        process->chosen_ns = sampler->next_ns;
         process->round_ns = round_ns;
         process->pauses = sampler->pauses;
-        process->is_on_time = is_on_time;
+        process->is_at_tick = is_at_tick(round_ns);
         process->failures = threads_sample(process) ? 0 : process->failures + 1;
         if (process->has_doubts)
             sampler->settle_ns = round_ns + SETTLED_AFTER_NS;

@@ -15,7 +15,10 @@
 
 enum {
     ALIKE_RUNNING = 20, ALIKE_WAITING = 1000, /* how many samples are combined at most */
-    JUST_NOW_NS = 50000, AN_INSTANT_NS = 50000, TRIES = 4,
+    AN_INSTANT_NS = 50000, TRIES = 4,
+    INTERRUPTED_WITHIN_NS = 150000, /* of the instant that we chose: the timer's interrupt, and what the kernel counts to nobody */
+    SOONER_NS = 20000, /* than it was: by so much the kernel's figures may be off */
+    JUST_NOW_NS = 200000,
     WITHOUT_PYTHON = 1, /* a mark */
     RESTS_AFTER = 10, RESTS = 4, RESTS_LONGER_AFTER = 50, RESTS_LONGER = 16, /* rounds */
 };
@@ -74,10 +77,21 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
 }
 
+/* Whether the thread, which has no processor since then, lost it at an instant that does not depend on what it executes. That is the
+   instant that we chose, when the timer interrupted it; and a later tick, if it made room for us there. Elsewhere the kernel notices the
+   end of a turn at certain system calls (those that ask for CPU time) rather than at others. Without a clock of the thread `off_ns` may
+   be later than it was, by up to a tick: then only what we find at once counts. */
+static bool lost_it_at_random(const struct sampled_process *process, uint64_t off_ns, bool has_clock)
+{
+    if (off_ns + SOONER_NS < process->chosen_ns)
+        return false;
+    if (off_ns < process->chosen_ns + (has_clock ? INTERRUPTED_WITHIN_NS : AN_INSTANT_NS))
+        return true;
+    return has_clock && process->is_at_tick && off_ns + JUST_NOW_NS > process->round_ns;
+}
+
 /* Whether the thread runs, waits, or is ready to run without a processor. Its clock, if it has one, was read and is
-   read again: it advances only on a processor. A thread that lost the processor just now lost it to us: it ran. If we
-   come late, the kernel has let the thread run to the end of its turn, and it notices that end at certain system calls
-   (those that ask for CPU time) rather than elsewhere. Only an instant that we chose is truly random. */
+   read again: it advances only on a processor. A thread that lost the processor to us ran. */
 static enum sample_state state_of(const struct sampled_process *process, struct sampled_thread *thread,
                                   const struct sample *sample, bool has_frames)
 {
@@ -86,7 +100,7 @@ static enum sample_state state_of(const struct sampled_process *process, struct 
     bool has_clock = thread->files.clock >= 0;
     bool goes_on = has_clock && schedule_cpu(&thread->files, 0) > sample->cpu_ns;
     bool runs = goes_on || schedule_runs(thread->files, process->pid, thread->tid, &processor);
-    bool ran_just_now = goes_on || (process->is_on_time && off_ns + JUST_NOW_NS > process->round_ns);
+    bool ran_just_now = goes_on || lost_it_at_random(process, off_ns, has_clock);
     if (runs && !has_clock) {
         ran_just_now = goes_on = on_processor(process, thread, sample, ran_just_now, has_frames, processor);
         thread->doubt.is_open = !goes_on;

@@ -10,6 +10,7 @@ import pytest
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.profile.profiled import innermost, profiled
 from tests.sampler.chance import samples_that_count
+from tests.sampler.test_sampler import chosen
 
 pytestmark = pytest.mark.any_python
 
@@ -47,6 +48,25 @@ while (began := time.thread_time()) < 1.5:
     spent += time.thread_time() - began
 print(json.dumps({"work": spent, "whole": time.thread_time()}))
 """
+# Two functions run for tenths of a second each, with short waits in between.
+PHASES = """
+import hashlib, json, time
+
+def hashing():
+    for i in range(100): hashlib.sha256(bytes(1_000_000)).digest()
+
+def pure():
+    s = 0
+    for i in range(2_000_000): s += i * i % 7
+
+spent = {}
+for function in (hashing, pure):
+    began = time.thread_time()
+    function()
+    spent[function.__name__] = time.thread_time() - began
+    for i in range(20): time.sleep(0.004)
+print(json.dumps(spent))
+"""
 BUSY = "while True: pass"
 
 
@@ -58,6 +78,32 @@ def busy_machine():
     for each in others:
         each.kill()
         each.wait()
+
+
+@pytest.fixture
+def one_processor():
+    """What this process starts has one processor, on which two others compute all the time, one at a low priority."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    others = [subprocess.Popen([*nice, sys.executable, "-S", "-c", BUSY]) for nice in ([], ["nice"])]
+    yield
+    for each in others:
+        each.kill()
+        each.wait()
+    os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_processor")
+@pytest.mark.parametrize("attempt", range(5))
+def test_each_phase_has_its_cpu_time_within_its_margin(record, attempt):
+    spent, experiment = record(PHASES)
+
+    code = profiled(Analysis(experiment)).code(lambda frames: chosen(frames, spent))
+
+    off_ns = {name: abs(code[name].cpu_ns - spent[name] * 1e9) for name in spent}
+    assert {name: (ns, code[name]) for name, ns in off_ns.items() if ns > code[name].margin_ns} == {}
 
 
 @pytest.mark.alone
