@@ -109,14 +109,12 @@ void uncount_line(PyThreadState *state)
 {
     struct line_thread *thread = current_lines();
     frame *here = frame_innermost(state);
-    if (!lines.on || !thread || thread->stretch != lines.stretch || !thread->line->executed)
+    if (!lines.on || !thread || thread->stretch != lines.stretch)
         return;
     for (int steps = 0; here && thread->top->frame != here && steps < FRAMES_OF_OURS; steps++)
         here = frame_outer(here);
-    if (!here || thread->top->frame != here)
-        return;
-    thread->line->executed--;
-    thread->line->back -= thread->line->back > thread->line->executed;
+    if (here && thread->top->frame == here)
+        lines_uncount(thread);
 }
 
 /* Of a function that has just begun nothing has run before its first line: what passed was the interpreter's, for the event. */
@@ -147,6 +145,8 @@ static void leave_function(struct line_thread *thread, const frame *here)
 
 void function_ends_apart(struct line_thread *thread, frame *here)
 {
+    if (thread->stretch != lines.stretch)
+        return; /* it began while line trace was off */
     lines_begin(thread, ticks_now(), lines.costs.end);
     int64_t after = ticks_after_end(thread->top);
     leave_function(thread, here);

@@ -49,7 +49,8 @@ bool lines_are_rehearsed(void);
 
 /* --- line_threads.c: the threads, and their tasks as owners of tables */
 
-/* What was known of them is a parent's, or of an earlier recording. */
+/* The owners are a parent's, or of an earlier recording. The threads stay: what the calling one was in during calibration is left as
+   line trace is switched off, and the memory of those that are over is used again. */
 void line_threads_begin(void);
 
 /* The first of all; the others are behind it. */

@@ -14,7 +14,6 @@ static struct {
 
 void line_threads_begin(void)
 {
-    own.threads = NULL;
     own.owner_count = 1;
 }
 
@@ -68,7 +67,7 @@ static struct line_thread *new_thread(void)
 static struct line_thread *take_thread(void)
 {
     for (struct line_thread *thread = own.threads; thread; thread = thread->next)
-        if (is_over(thread)) {
+        if (is_over(thread) && thread->depth == lines.depth) {
             thread->stretch = 0;
             thread->outside = NULL; /* lies in the file; its memory is small change */
             return thread;
@@ -144,7 +143,7 @@ static bool enter(struct line_thread *thread, void *state)
     *thread->frames = (struct line_frame){.table = thread->outside, .lines = thread->outside->lines, .owner = owner};
     thread->top = thread->frames;
     lines_go_to(thread, thread->outside->lines);
-    thread->beyond = 0;
+    thread->beyond = thread->apart = 0;
     look_if_paused(thread);
     ask_clock(thread);
     thread->system_ns = lines.system ? kernel_ns() : 0;

@@ -84,6 +84,32 @@ void lines_settle(struct line_thread *thread, uint64_t now, int64_t cost)
 
 /* --- switches */
 
+/* Take a part of a line's time out of all sums, as if the thread had not been traced then. */
+static void take_back(struct line_thread *thread, struct line *line, struct line_sums part)
+{
+    line->ticks -= (int64_t)part.ticks;
+    line->off_ticks -= (int64_t)part.off;
+    line->event_ticks -= part.events;
+    thread->charged -= part.ticks;
+    thread->charged_off -= part.off;
+    thread->off -= part.off;
+    thread->event_ticks -= part.events;
+    thread->counted += part.ticks + (uint64_t)part.events;
+}
+
+void lines_uncount(struct line_thread *thread)
+{
+    struct line *line = thread->line;
+    int64_t visits = (int64_t)line->executed;
+    if (!visits || thread->paused)
+        return;
+    take_back(thread, line, (struct line_sums){(uint64_t)(line->ticks / visits), (uint64_t)(line->off_ticks / visits),
+                                               line->event_ticks / visits});
+    line->system_ns -= line->system_ns / (uint64_t)visits;
+    line->executed--;
+    line->back -= line->back > line->executed;
+}
+
 static void leave_all(struct line_thread *thread)
 {
     while (thread->top > thread->frames)

@@ -10,8 +10,9 @@ import pytest
 from tracing import Traced
 
 from interpose.analysis.lines import line_rows
-from interpose.analysis.lines.line_rows import FunctionTotal, Line, Trace, line_trace, not_below
+from interpose.analysis.lines.line_rows import Figures, FunctionTotal, Line, Trace, line_trace, not_below
 from interpose.experiments.format.traces import read_stretches
+from interpose.reports.tables import lines as tables
 
 NEWER = sys.version_info >= (3, 12)
 LOOPS = """
@@ -430,11 +431,14 @@ def test_threads_and_tasks_are_told_apart_where_asked(traced):
             work(n)
 
         async def jobs():
-            await asyncio.gather(job(3), job(4))
+            tasks = [asyncio.create_task(job(n), name=name) for n, name in ((3, "first"), (4, "second"))]
+            await asyncio.gather(*tasks)
+            print(*[task.get_name() for task in tasks])
 
-        worker = threading.Thread(target=work, args=(5,))
+        worker = threading.Thread(target=work, args=(5,), name="worker")
         worker.start()
         worker.join()
+        print(worker.native_id)
         asyncio.run(jobs())
         work(6)
         """,
@@ -446,6 +450,10 @@ def test_threads_and_tasks_are_told_apart_where_asked(traced):
     assert sorted(row.figures.entered for row in apart) == [3, 4, 5, 6]
     assert len({row.labels["thread"] for row in apart}) == 2
     assert len({row.labels["task"] for row in apart}) == 3
+    native, ran = done.stdout.splitlines()
+    assert {row.labels["thread"] for row in apart if row.figures.entered == 5} == {f"{native} worker"}
+    named = {row.figures.entered: row.labels["task"].partition(" ")[2] for row in apart}
+    assert named == {3: "first", 4: "second", 5: "", 6: ""} and ran == "first second"
 
 
 def is_row(row: Line, function: str, number: int) -> bool:
@@ -543,6 +551,100 @@ def test_it_is_switched_on_and_off_by_the_program(traced):
 
     assert line(done, "work", 5).loops == {1: 15}
     assert counts(done, "switched") == {10: (1, 1)}
+
+
+WINDOWS = """
+import interpose
+from time import perf_counter_ns as now
+
+took = {"whole": 0, "part": 0, "outer": 0}
+
+def work():
+    return sum(range(200_000))
+
+def whole():
+    begin = now()
+    work()
+    took["whole"] += now() - begin
+
+def part():
+    interpose.trace_lines()
+    begin = now()
+    work()
+    took["part"] += now() - begin
+    interpose.trace_lines(False)
+
+def outer():
+    for _ in range(6):
+        begin = now()
+        part()
+        took["outer"] += now() - begin
+
+for _ in range(6):
+    with interpose.trace_lines():
+        whole()
+outer()
+print(took["whole"], took["part"])
+"""
+
+
+def test_inclusive_times_are_those_of_all_the_times_that_line_trace_was_on(traced):
+    done = traced("import interpose\ninterpose.trace_lines(False)" + WINDOWS, INTERPOSE="calls")
+
+    whole_ns, part_ns = map(int, done.stdout.split())
+    for name, number, truth_ns in (("whole", 13, whole_ns), ("part", 19, part_ns), ("<module>", 31, whole_ns)):
+        assert line(done, name, number).figures.wall_ns == pytest.approx(truth_ns, rel=0.1), name
+    assert function(done, "part").figures.wall_ns == pytest.approx(part_ns, rel=0.1)
+
+
+SWITCHED_OFF = """
+import interpose, sys
+
+def cycle():
+    interpose.trace_lines()
+    x = 1
+    y = 2
+    interpose.trace_lines(False)
+    return x + y
+
+for _ in range(int(sys.argv[1])):
+    cycle()
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2, 20])
+def test_the_line_that_switches_line_trace_off_has_neither_count_nor_time(traced, times):
+    done = traced(SWITCHED_OFF, str(times), INTERPOSE="calls")
+
+    assert counts(done, "cycle") == {6: (times, times), 7: (times, times)}
+    off = [row.figures for row in line_trace(done.experiment).lines if row.line == 8]
+    assert [(each.self_wall_ns, each.self_cpu_ns) for each in off] == [(0, 0)]
+    trace = line_trace(done.experiment)
+    table = tables.lines_table([*tables.line_rows(trace.lines, "cpu", None), *tables.closing_rows(trace)], (), "")
+    (share,) = [each for each in table.columns if each.title == "share"]
+    shares = [int(share.show(row).removesuffix(" %")) for row in table.rows if row.is_counted]
+    assert all(0 <= each <= 100 for each in shares) and sum(shares) <= 100 + len(shares)
+
+
+def test_what_ends_after_line_trace_was_off_is_charged_nothing_of_that_time(traced):
+    done = traced(
+        """
+        import interpose, time
+
+        def on():
+            interpose.trace_lines()
+
+        for _ in range(3):
+            on()
+            x = 1
+            interpose.trace_lines(False)
+            time.sleep(0.2)
+        """,
+        INTERPOSE="calls",
+    )
+
+    (whole,) = line_trace(done.experiment).threads
+    assert whole.outside.self_wall_ns < 0.4e9 and whole.wall_ns < 0.4e9
 
 
 def test_what_runs_while_recording_is_paused_is_neither_counted_nor_charged(traced):
@@ -739,6 +841,52 @@ def test_user_and_system_time_are_apart_only_where_asked(traced):
 
     assert asked.system_ns is not None and asked.system_ns > 0
     assert line(traced(program, INTERPOSE="lines"), "busy", 5).figures.system_ns is None
+
+
+def test_user_and_system_time_of_a_line_are_its_cpu_time_and_a_function_is_the_sum_of_its_lines(traced):
+    program = """
+        import os, resource
+        def calls():
+            for _ in range(300):
+                os.urandom(20_000)
+        def computes():
+            for _ in range(300):
+                sum(range(3_000))
+        def system_s():
+            return resource.getrusage(resource.RUSAGE_THREAD).ru_stime
+        begin = system_s()
+        calls()
+        end = system_s()
+        computes()
+        print(end - begin)
+        """
+
+    done = traced(program, INTERPOSE="lines", INTERPOSE_LINES_SYSTEM="1")
+
+    trace = line_trace(done.experiment)
+    for each in trace.lines:
+        assert 0 <= each.figures.system_ns <= each.figures.self_cpu_ns <= each.figures.self_wall_ns
+        assert each.figures.user_ns + each.figures.system_ns == each.figures.self_cpu_ns
+    for whole in trace.functions:
+        mine = [each.figures for each in trace.lines if each.place == whole.place]
+        assert whole.figures.system_ns == sum(each.system_ns for each in mine)
+        assert whole.figures.self_cpu_ns == sum(each.self_cpu_ns for each in mine)
+    system_ns = float(done.stdout) * 1e9
+    most_ns = min(system_ns, function(done, "calls").figures.self_cpu_ns)
+    assert function(done, "calls").figures.system_ns >= 0.8 * most_ns
+    assert sum(each.figures.system_ns for each in trace.functions) <= 1.01 * (trace.run.user_ns + trace.run.system_ns)
+
+
+def test_what_a_line_has_more_system_time_than_cpu_time_goes_to_its_neighbours():
+    def lines_of(*times_ns):
+        return [Figures(self_cpu_ns=cpu_ns, system_ns=system_ns) for cpu_ns, system_ns in times_ns]
+
+    near, far = lines_of((100, 900), (1_000, 0)), lines_of((500, 700), (100, 0))
+
+    line_rows.spread_system([near, far])
+
+    assert [each.system_ns for each in near] == [100, 900]
+    assert [each.system_ns for each in far] == [500, 100]
 
 
 def test_what_others_keep_with_code_objects_is_let_go_of_only_where_they_keep_something(traced):

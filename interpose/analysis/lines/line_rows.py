@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from interpose.analysis.calls.groupings import task_label, thread_label
 from interpose.analysis.lines.event_costs import LEAST_SHARE, held_share, slowness
 from interpose.experiments.format.traces import Function, Stretch, read_stretches
 from interpose.experiments.model.experiment import Experiment
@@ -50,7 +51,7 @@ class Figures:
     @property
     def user_ns(self) -> int | None:
         """Self CPU time in user mode, where known."""
-        return None if self.system_ns is None else max(self.self_cpu_ns - self.system_ns, 0)
+        return None if self.system_ns is None else self.self_cpu_ns - self.system_ns
 
     def add_self(self, wall_ns: int, cpu_ns: int, system_ns: int | None) -> None:
         """Add time that passed in it."""
@@ -230,6 +231,7 @@ class _Gathered:
 
     def trace(self, missed: list[str]) -> Trace:
         self._keep_least()
+        self._keep_within_cpu()
         for line in self._lines.values():
             line.figures.include_self()
         for function in self._functions.values():
@@ -251,11 +253,8 @@ class _Gathered:
     def _keep_least(self) -> None:
         """Let every line keep a share of its time, whatever its events cost. The other lines of its function then have
         less; if they have too little, recording took the rest."""
-        lines: dict[_Key, list[Figures]] = defaultdict(list)
-        for key, line in self._lines.items():
-            lines[key[:-1]].append(line.figures)
         cut_ns = 0
-        for key, figures in lines.items():
+        for key, figures in self._by_function().items():
             before_ns = sum(each.self_wall_ns for each in figures), sum(each.self_cpu_ns for each in figures)
             walls_ns = _lifted([each.self_wall_ns for each in figures], figures)
             cpus_ns = _lifted([each.self_cpu_ns for each in figures], figures)
@@ -268,13 +267,29 @@ class _Gathered:
             dearest = max(self._threads.values(), key=lambda thread: thread.own_ns)
             dearest.own_ns = max(dearest.own_ns - cut_ns, 0)
 
+    def _keep_within_cpu(self) -> None:
+        """Let no line have more system time than CPU time: many kernels count system time in jumps, and the line that a
+        jump falls on has what is its neighbours'. A function has the sum of its lines."""
+        lines = self._by_function()
+        spread_system([[each for each in figures if each.system_ns is not None] for figures in lines.values()])
+        for key, figures in lines.items():
+            known_ns = [each.system_ns for each in figures if each.system_ns is not None]
+            self._functions[key].figures.system_ns = sum(known_ns) if known_ns else None
+
+    def _by_function(self) -> dict[_Key, list[Figures]]:
+        lines: dict[_Key, list[Figures]] = defaultdict(list)
+        for key, line in self._lines.items():
+            lines[key[:-1]].append(line.figures)
+        return lines
+
     def _labels(self, process: Process, function: Function) -> dict[str, str]:
-        values = {
-            "process": process.lineage or "founder",
-            "thread": str(function.record.thread or "others"),
-            "task": str(function.record.task or ""),
+        thread, task = function.record.thread, function.record.task
+        labels = {
+            "process": lambda: process.lineage or "founder",
+            "thread": lambda: thread_label(process, thread) if thread else "others",
+            "task": lambda: task_label(process, task),
         }
-        return {name: values[name] for name in self._apart}
+        return {name: labels[name]() for name in self._apart}
 
     def _add_outside(self, process: Process, stretch: Stretch, held: float, function: Function) -> None:
         whole = self._threads.setdefault(
@@ -381,6 +396,23 @@ def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
         for time_ns, each in zip(times_ns, figures, strict=True)
     ]
     return not_below(times_ns, least_ns)
+
+
+def spread_system(functions: Iterable[list[Figures]]) -> None:
+    """Move what the system time of a line exceeds its CPU time by to the other lines of its function, then to all lines,
+    in proportion to their user time. What no line has room for was recording's own."""
+    lines: list[Figures] = []
+    users_ns: list[int] = []
+    beyond_ns = 0
+    for figures in functions:
+        before_ns = [each.user_ns or 0 for each in figures]
+        after_ns = not_below(before_ns, [0] * len(figures))
+        beyond_ns += sum(after_ns) - sum(before_ns)
+        lines += figures
+        users_ns += after_ns
+    kept_ns = not_below([*users_ns, -beyond_ns], [0] * (len(lines) + 1))
+    for each, user_ns in zip(lines, kept_ns, strict=False):
+        each.system_ns = each.self_cpu_ns - user_ns
 
 
 def not_below(times_ns: list[int], least_ns: list[int]) -> list[int]:

@@ -77,6 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     experiment = open_experiments(arguments.experiments)
     trace = line_trace(experiment, arguments.apart)
+    if not has_any(trace) and experiment.damages.found:
+        return note_damages(experiment)
     refuse_nothing(experiment, trace)
     if arguments.stored is not None:
         store(experiment, arguments)
@@ -136,9 +138,14 @@ def store(experiment: Experiment, arguments: argparse.Namespace) -> None:
     write_nodes(arguments.output, found)
 
 
+def has_any(trace: Trace) -> bool:
+    """Whether lines were recorded."""
+    return bool(trace.threads or trace.lines)
+
+
 def refuse_nothing(experiment: Experiment, trace: Trace) -> None:
     """Raises ExperimentError if no lines were recorded."""
-    if not trace.threads and not trace.lines:
+    if not has_any(trace):
         remedy = "use interpose run --lines own, INTERPOSE=lines or interpose.trace_lines()"
         why = f": {trace.missed[0] if trace.missed else remedy}"
         raise ExperimentError(f"{experiment.name}: no lines were recorded{why}")

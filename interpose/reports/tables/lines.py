@@ -135,7 +135,7 @@ def _label_column(name: str) -> Column:
 def _number_columns(rows: Sequence[LineRow], is_estimated: bool) -> list[Column]:
     counted = [row for row in rows if row.is_counted]
     scale = scale_for(max((row.figures.wall_ns for row in counted), default=0))
-    whole_ns = sum(row.figures.self_cpu_ns for row in counted)
+    whole_ns = sum(max(row.figures.self_cpu_ns, 0) for row in counted)
 
     def time(row: LineRow, ns: int | None) -> str:
         mark = "~" if is_estimated and row.is_counted else ""
