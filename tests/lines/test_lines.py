@@ -1079,3 +1079,22 @@ def test_what_was_calibrated_too_high_is_bounded_by_what_lines_took(traced, monk
     assert held[3] == pytest.approx(min(100, held[10] * 10 / 3), abs=4)
     assert f"{trace.held_percent} % of what it gives for events is taken off" in trace.notes[0]
     assert shares == [pytest.approx(shares[0], abs=0.1)] * 3
+
+
+def test_a_damaged_log_is_said_instead_of_that_no_lines_were_recorded(traced):
+    done = traced("x = 1", INTERPOSE="lines")
+    log = f"{done.experiment.directory}/log.xml"
+    with open(log, "rb") as file:
+        text = file.read()
+    with open(log, "wb") as file:
+        file.write(text[: text.index(b"<process") if b"<process" in text else len(text) // 4])
+
+    shown, checked = (
+        subprocess.run(
+            [sys.executable, "-m", "interpose", command, done.experiment.directory], capture_output=True, text=True
+        )
+        for command in ("lines", "check")
+    )
+
+    assert (shown.returncode, checked.returncode) == (3, 3)
+    assert "log.xml: " in shown.stderr and "no lines were recorded" not in shown.stderr

@@ -399,8 +399,8 @@ def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
 
 
 def spread_system(functions: Iterable[list[Figures]]) -> None:
-    """Move what the system time of a line exceeds its CPU time by to the other lines of its function, then to all lines,
-    in proportion to their user time. What no line has room for was recording's own."""
+    """Move the part of a line's system time that exceeds its CPU time to the other lines of its function, then to all
+    lines, in proportion to their user time. What no line has room for was recording's own."""
     lines: list[Figures] = []
     users_ns: list[int] = []
     beyond_ns = 0
