@@ -6,6 +6,29 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 
+# Each way to save a file sixty times, with how many files that makes of what is forced.
+SAVED = {
+    "new, then renamed": ("wb", "os.replace('new', 'saved')", 60),
+    "new, then linked": ("wb", "os.link('new', f'saved{number}'), os.unlink('new')", 60),
+    "temporary": ("wb", "os.unlink('new')", 60),
+    "appended": ("ab", "pass", 1),
+    "appended, while others are renamed elsewhere": ("ab", "os.replace('other/a', 'other/b')", 1),
+}
+SAVE = """
+import os, pathlib
+os.mkdir("other")
+counted = 0
+for number in range(60):
+    pathlib.Path("other/a").touch()
+    with open("new", "{mode}") as file:
+        file.write(b"1" * 1000)
+        file.flush()
+        os.fsync(file.fileno())
+        counted += 1
+    {way}
+print(counted)
+"""
+
 # Each way to replace a file, with `new` for what replaces it.
 REPLACED = {
     "os.replace": "os.replace(new, 'settings')",
@@ -43,3 +66,48 @@ def test_what_is_read_after_it_was_replaced_is_not_repeated_work(traced, way):
 
 def test_what_is_read_while_others_are_replaced_is_repeated_work(traced):
     assert is_repeated(traced(READ.format(write=WRITE.format(way="os.replace(new, 'another')"))))
+
+
+def forced(done):
+    """The finding that a file was forced to the disk too often, if it is one, however little time that took."""
+    assert done.returncode == 0, done.stderr
+    found = found_in(Survey(Analysis(done.experiment)), least_share=0)
+    return [(each.calls, each.units) for each in found if each.rule == "fsync storm"]
+
+
+@pytest.mark.parametrize(("mode", "way", "files"), SAVED.values(), ids=SAVED)
+def test_a_file_that_is_made_anew_and_forced_once_each_time_is_forced_as_often_as_it_must(traced, mode, way, files):
+    done = traced(SAVE.format(mode=mode, way=way))
+
+    assert forced(done) == ([(int(done.stdout), 1)] if files == 1 else [])
+
+
+def test_a_file_that_is_made_anew_and_forced_at_each_write_is_forced_too_often(traced):
+    done = traced("""
+import os
+counted = 0
+for number in range(30):
+    with open("new", "wb", buffering=0) as file:
+        for _ in range(4):
+            file.write(b"1" * 1000)
+            os.fsync(file.fileno())
+            counted += 1
+    os.replace("new", "saved")
+print(counted)
+""")
+
+    assert forced(done) == [(int(done.stdout), 30)]
+
+
+def test_a_directory_that_is_forced_after_each_new_name_is_forced_as_often_as_it_must(traced):
+    done = traced("""
+import os
+directory = os.open(".", os.O_RDONLY)
+for number in range(30):
+    with open("new", "wb", buffering=0) as file:
+        file.write(b"1" * 1000)
+    os.replace("new", "saved")
+    os.fsync(directory)
+""")
+
+    assert forced(done) == []

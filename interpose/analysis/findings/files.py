@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -32,7 +33,9 @@ READING = frozenset(
     )
 )
 WRITING = frozenset(("write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range"))
-CHANGING = WRITING | {"truncate", "ftruncate", "unlink", "remove", "rename", "replace", "link", "symlink"}
+REMOVING = frozenset(("unlink", "remove"))
+MOVING = frozenset(("rename", "replace", "link"))
+CHANGING = WRITING | REMOVING | MOVING | {"truncate", "ftruncate", "symlink"}
 _QUERY = re.compile(r"\s*(select|with|show)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"\?|%s|%\(|\$\d|:\w|@\w")
 _DISTINCT_REQUEST = re.compile(r"(GET |HEAD )?https?://\S+")
@@ -52,13 +55,30 @@ def tiny_transfers(survey: Survey) -> Iterator[Finding]:
 
 def forced_writes(survey: Survey) -> Iterator[Finding]:
     """Files forced to the disk more often than once a transaction or, without these, once a file."""
-    forcing = [each for each in survey.of_kind("file") if each.verb in FORCING]
+    of_files = survey.of_kind("file")
+    forcing = [each for each in of_files if each.verb in FORCING]
     for (_, transaction), rows in grouped(forcing, lambda each: (each.site, each.transaction)):
         calls, wall_ns = total_of(rows)
-        files = len({each.detail for each in rows})
+        files = sum(_files_of(each, of_files) for each in {each.detail for each in rows})
         units, unit = (survey.transactions_of(rows), "transaction") if transaction else (files, "file")
         floor = Floor(FORCED_AT_LEAST, FORCED_IN_ONE, apart=transaction)
         yield found("fsync storm", rows, spared_ns(wall_ns, calls, units), units=units, unit=unit, floor=floor)
+
+
+def _files_of(path: str, of_files: Iterable[Calls]) -> int:
+    """How many files had the name `path` at most, one after another: it was opened, and then removed, or something was
+    moved within its directory. A directory counts as new with each name that was moved into it."""
+    same = [each for each in of_files if each.detail == path]
+    opened, _ = total_of(each for each in same if each.verb in OPENING)
+    removed, _ = total_of(each for each in same if each.verb in REMOVING)
+    moves = [each for each in of_files if each.verb in MOVING]
+    beside, _ = total_of(each for each in moves if _directory_of(each.detail) == _directory_of(path))
+    inside, _ = total_of(each for each in moves if _directory_of(each.detail) == os.path.normpath(path))
+    return max(min(opened, removed + beside), inside, 1)
+
+
+def _directory_of(path: str) -> str:
+    return os.path.normpath(os.path.dirname(path))
 
 
 def work_repeated(survey: Survey) -> Iterator[Finding]:
