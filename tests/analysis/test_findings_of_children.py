@@ -354,3 +354,74 @@ def test_a_number_of_waits_is_that_of_the_time_beside_it(shop, wait4_ms, before,
     sentence, _ = native_children(shop, wait4_ms=wait4_ms)
 
     assert before in sentence and sentence.endswith(after)
+
+
+# Workers live as long as the program. A thread for each waits for its end.
+WATCHED = """
+    import multiprocessing, subprocess, threading, time
+    def work(queue):
+        {work}
+    def watch(process):
+        process.join()
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    worker = context.Process(target=work, args=(queue,))
+    worker.start()
+    {watches}
+    {meanwhile}
+    queue.put(None)
+    {ends}
+"""
+IN_A_THREAD = {
+    "watches": "watcher = threading.Thread(target=watch, args=(worker,)); watcher.start()",
+    "ends": "watcher.join()",
+}
+COMPUTES = "while time.process_time() < 0.4: pass"
+
+
+def waits_told(done):
+    assert done.returncode == 0, done.stderr
+    return [(about, sentence) for rule, about, sentence in told(done) if rule == "child processes"]
+
+
+@pytest.mark.parametrize("other", ["pass", "subprocess.run(['true'])"])
+def test_a_thread_that_watches_a_worker_without_work_is_no_cause(traced, other):
+    done = traced(WATCHED.format(work="queue.get()", meanwhile=f"{other}\n    {COMPUTES}", **IN_A_THREAD))
+
+    assert not [sentence for _, sentence in waits_told(done) if " watch" in sentence]
+
+
+def test_a_thread_that_watches_a_worker_that_computes_waits_for_it(traced):
+    done = traced(WATCHED.format(work=COMPUTES, meanwhile="subprocess.run(['true'])", **IN_A_THREAD))
+
+    ((about, sentence),) = waits_told(done)
+    assert (about, " watch" in sentence) == ("forked", True)
+
+
+def test_the_main_thread_that_waits_for_a_worker_without_work_waits_for_it(traced):
+    meanwhile = "threading.Timer(0.5, queue.put, [None]).start(); watch(worker)"
+    done = traced(WATCHED.format(work="queue.get()", watches="pass", meanwhile=meanwhile, ends="pass"))
+
+    ((about, sentence),) = waits_told(done)
+    assert (about, " watch" in sentence) == ("forked", True)
+
+
+def test_of_children_that_lived_at_once_a_wait_is_for_those_whose_ends_it_saw(traced):
+    done = traced("""
+    import subprocess, threading
+    def first(child):
+        child.wait()
+    def second(child):
+        child.wait()
+    long = subprocess.Popen(["sleep", "1"])
+    short = subprocess.Popen(["sh", "-c", "read line"], stdin=subprocess.PIPE)
+    waiter = threading.Thread(target=first, args=(long,))
+    waiter.start()
+    threading.Timer(0.6, short.stdin.close).start()
+    second(short)
+    waiter.join()
+    """)
+
+    functions = re.compile(r" at \S+ (\w+)")
+    found = {functions.search(sentence)[1]: about for about, sentence in waits_told(done)}
+    assert found == {"first": "sleep", "second": "sh"}

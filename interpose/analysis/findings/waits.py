@@ -4,7 +4,7 @@ unexplained waits."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.failing import failed_beside
@@ -14,6 +14,7 @@ from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thr
 from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
+from interpose.analysis.findings.watching import Watching
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.installed import package_of, packages_above
 from interpose.analysis.recording.left_out import left_out
@@ -157,15 +158,18 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
     calls = [each for each in survey.of_kind("process") if each.intrinsic not in NO_WAITS and not is_message(each)]
+    watching = Watching(survey, [each for each in calls if not _is_anyones(each, of_files)])
     for (site, _), rows in grouped(calls, lambda each: (each.site, parents.isdisjoint(each.seen_ns))):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
-        there = [each for each in living if each.site == site] or _without_line_if_native(living, rows)
         is_pipe = all(row.intrinsic in of_files for row in rows)
-        anyones = [row for row in rows if row.intrinsic in of_files or row.intrinsic.startswith(CHANNELS)]
+        anyones = [row for row in rows if _is_anyones(row, of_files)]
         others = [row for row in rows if row not in anyones]
+        awaited = watching.awaited_at(site, living) if others and len(living) > 1 else living
+        there = [each for each in awaited if each.site == site] or _without_line_if_native(awaited, rows)
+        others = watching.without_idle(others, there)
         lives = (life for each in living for life in each.lives if life.end_ns)
         meanwhile = [*others, *while_one_lived(experiment, anyones, lives)]
-        if 2 * total_of(meanwhile)[1] > total_of(rows)[1]:
+        if 2 * total_of(meanwhile)[1] > total_of([*others, *anyones])[1]:
             about, unit = ", ".join(each.program for each in there[:NAMED]), PIPE if is_pipe else ""
             yield found(
                 "child processes",
@@ -178,6 +182,11 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
             )
         elif site and site.own:
             yield found("slow calls", rows, floor=floor)
+
+
+def _is_anyones(each: Calls, of_files: Container[str]) -> bool:
+    """Whether it is a wait at a pipe or channel, which may be for anyone."""
+    return each.intrinsic in of_files or each.intrinsic.startswith(CHANNELS)
 
 
 def _without_line_if_native(children: list[Children], rows: Sequence[Calls]) -> list[Children]:

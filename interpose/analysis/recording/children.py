@@ -19,11 +19,13 @@ from interpose.experiments.model.stacks import Site
 
 class Life(NamedTuple):
     """When a child of the process at position `parent` lived: until it recorded its own end or, where it did not, until
-    its parent had waited for it; `end_ns` is 0 where its end is unknown."""
+    its parent had waited for it; `end_ns` is 0 where its end is unknown. `seen_ns` is when its parent had waited for
+    it, 0 if it did not."""
 
     parent: int
     start_ns: int
     end_ns: int
+    seen_ns: int = 0
 
 
 @dataclass
@@ -80,7 +82,7 @@ def children_of(experiment: Experiment) -> list[Children]:
     for number, process in enumerate(experiment.processes):
         for program, child, of_others_ns, end_ns, recorded in _started(process):
             site = process.own_line(child.record.stack) if child.record.stack else None
-            life = Life(number, child.record.start_ns, end_ns)
+            life = Life(number, child.record.start_ns, end_ns, child.record.end_ns)
             children = alike.setdefault((program, site), Children(program, site))
             children.add(child, of_others_ns, life)
             children.recorded += recorded
