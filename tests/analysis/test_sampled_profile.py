@@ -92,6 +92,79 @@ def test_margins_hold_the_truth_where_half_of_the_stacks_of_one_function_could_n
     assert sum(within) >= 0.95 * len(within)
 
 
+def own_functions(analysis):
+    return {each.site.function: each.code for each in profiled(analysis).by_application_function()}
+
+
+def loop_of_library(directory, seed, unread):
+    """A program that loops over functions of a library for some seconds, then computes itself, and what each used."""
+    random = Random(seed)
+    build = Build(directory, call_ns=0, inside_ns=0)
+    main, loop = ("app.py", 1, "main"), ("app.py", 2, "loop")
+    stacks = {
+        "read": build.sampled_stack(main, loop, ("/v/lib/python3/site-packages/p.py", 3, "read")),
+        "short": build.sampled_stack(main, loop, ("/v/lib/python3/site-packages/p.py", 4, "short")),
+        "plain": build.sampled_stack(main, ("app.py", 5, "plain")),
+    }
+    now, used = 0, {"loop": 0, "plain": 0}
+    while now < 4_000 * MS:
+        taken = random.randint(5 * MS, 15 * MS)
+        now += taken
+        what = "plain" if now > 3_000 * MS else random.choice(("read", "short"))
+        used["plain" if what == "plain" else "loop"] += taken
+        is_unread = what == "short" and random.random() < unread
+        stack = NOT_READ if is_unread else stacks[what]
+        build.thread_sample(START_NS + now, cpu_ns=now, stack=stack)
+    build.thread(end_ns=START_NS + now, end_cpu_ns=now, tid=1, main=1)
+    build.ended(now, now)
+    return analysis_of(build), used
+
+
+def test_a_function_has_the_time_of_unreadable_stacks_between_its_samples(tmp_path):
+    analysis, used = loop_of_library(tmp_path / "t.1.er", 3, unread=0.6)
+    found, sampling = own_functions(analysis), profiled(analysis).sampling
+
+    assert found["loop"].cpu_ns == pytest.approx(used["loop"], rel=0.03)
+    assert found["plain"].cpu_ns == pytest.approx(used["plain"], rel=0.01)
+    assert found["plain"].unread_ns < 0.03 * used["plain"]
+    assert sampling.torn >= sampling.estimated >= 0.9 * sampling.torn > 50
+
+
+def test_what_an_unreadable_stack_executed_is_not_guessed(tmp_path):
+    analysis, _ = loop_of_library(tmp_path / "t.1.er", 3, unread=0.6)
+    found = by_function(analysis)
+
+    assert found["stack not readable"].code.samples == profiled(analysis).sampling.torn
+    assert found["read"].code.unread_ns > found["stack not readable"].code.cpu_ns * 0.9
+    assert found["plain"].code.unread_ns < found["stack not readable"].code.cpu_ns * 0.1
+    (parts,) = [{each.what for each in profiled(analysis).parts_of(("loop", "app.py"))}]
+    assert parts == {"library code"}
+
+
+def test_functions_that_take_turns_get_nothing_of_each_others_unreadable_stacks(tmp_path):
+    schedule = KINDS["turns"](Random(5))
+    read = own_functions(analysis_of(built(tmp_path / "read.1.er", schedule, seed=5, unread={"f0": 0.0})))
+    unread = own_functions(analysis_of(built(tmp_path / "unread.1.er", schedule, seed=5, unread={"f0": 1.0})))
+
+    others = [name for name in read if name not in ("f0", "main")]
+    assert [unread[name].samples for name in others] == [read[name].samples for name in others]
+    assert unread["main"].cpu_ns == pytest.approx(read["f0"].cpu_ns, rel=0.05)
+
+
+def test_an_unreadable_stack_far_from_others_has_no_estimate(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    stack = build.sampled_stack(("app.py", 1, "main"))
+    times = [*range(10, 110, 10), 5000, *range(9000, 9100, 10)]
+    for at in times:
+        build.thread_sample(START_NS + at * MS, cpu_ns=at * MS, stack=NOT_READ if at == 5000 else stack)
+    build.thread(end_ns=START_NS + 9100 * MS, end_cpu_ns=9100 * MS, tid=1, main=1)
+    build.ended(9100 * MS, 9100 * MS)
+
+    sampling = profiled(analysis_of(build)).sampling
+
+    assert (sampling.torn, sampling.estimated) == (1, 0)
+
+
 def test_after_a_gap_the_function_that_is_met_may_have_used_none_of_its_cpu_time(tmp_path):
     """Of many short functions, the sampler always meets one."""
     short = [("run", f"short{number % 40}", MS) for number in range(170)]

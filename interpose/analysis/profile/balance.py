@@ -15,17 +15,26 @@ unexplained. Samples divide CPU time, the wait for CPU (samples that were ready 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from math import sqrt
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from interpose.analysis.profile.margin import margin
 from interpose.analysis.profile.weights import Place, Weights
 from interpose.experiments.model.sampled import NOT_READ
 
 Group = TypeVar("Group", bound=Hashable)
+GroupOfPlace = TypeVar("GroupOfPlace", bound=Hashable, covariant=True)
 SAMPLES_AT_LEAST = 2.5  # of the same weight, to say anything
+
+
+class GroupOf(Protocol[GroupOfPlace]):
+    """The group of each place, and which groups a place with an estimated stack may belong to."""
+
+    def __call__(self, place: Place) -> GroupOfPlace: ...
+
+    def may_be(self, place: Place, places: Iterable[Place]) -> Set[GroupOfPlace]: ...
 
 
 @dataclass
@@ -106,7 +115,7 @@ class Spent:
             self.processor_ns = max(min(round(waited_ns - unexplained_ns), delay_ns, waited_ns), 0)
 
 
-def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], unsampled: Group) -> dict[Group, Code]:
+def divided(spent: Spent, weights: Weights, group_of: GroupOf[Group], unsampled: Group) -> dict[Group, Code]:
     """What each group of stacks took of what was `spent`; the part without samples belongs to the group `unsampled`."""
     found: dict[Group, Code] = defaultdict(Code)
     ran, squares = _grouped(weights.cpu_ns, group_of), _grouped(weights.squares, group_of)
@@ -126,10 +135,10 @@ def divided(spent: Spent, weights: Weights, group_of: Callable[[Place], Group], 
     for counted in (weights.waited, weights.ready):
         for place, samples in counted.items():
             found[group_of(place)].samples += samples
-    unread = _unread_share(weights)
+    unread, of_groups = _unread_shares(weights, group_of)
     for group in {**ran, **ready}:
         found[group].chance_ns = _chance(ran.get(group, 0.0), squares[group], whole, effective) * spent.cpu_ns
-        found[group].unread_ns = unread * spent.cpu_ns
+        found[group].unread_ns = (unread + of_groups[group]) * spent.cpu_ns
     return dict(found)
 
 
@@ -143,11 +152,18 @@ def _chance(weight: float, squares: float, whole: float, effective: float) -> fl
     return chance if weight * weight >= SAMPLES_AT_LEAST * squares else max(chance, share)
 
 
-def _unread_share(weights: Weights) -> float:
-    """The share of the CPU time of samples with unreadable stacks: all of it may belong to one short function."""
+def _unread_shares(weights: Weights, group_of: GroupOf[Group]) -> tuple[float, Mapping[Group, float]]:
+    """The share of the CPU time of samples with unreadable stacks, all of which may belong to one short function; and,
+    for each group, of those with estimated stacks that may belong to it or to another one."""
     ran: Mapping[Place, float] = weights.cpu_ns or weights.ran or weights.ready
+    whole = sum(ran.values()) or 1.0
     unread = sum(weight for place, weight in ran.items() if place.stack == NOT_READ)
-    return unread / sum(ran.values()) if unread else 0.0
+    found: dict[Group, float] = defaultdict(float)
+    for place, weight in ran.items():
+        groups = group_of.may_be(place, ran)
+        for group in groups if len(groups) > 1 else ():
+            found[group] += weight / whole
+    return unread / whole, found
 
 
 def _grouped(weights: Mapping[Place, float], group_of: Callable[[Place], Group]) -> dict[Group, float]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from interpose.analysis.profile.profiled import NOT_READABLE, application_line, sampled_frames
+from interpose.analysis.profile.estimated_stacks import NOT_READABLE
+from interpose.analysis.profile.profiled import application_line, sampled_frames
 from interpose.experiments.format.records import MemoryRecord
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process

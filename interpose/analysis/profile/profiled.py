@@ -7,7 +7,7 @@ divided like `program` itself: their self time is that of the code within them.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Generic, NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.calls.rows import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
+from interpose.analysis.profile.estimated_stacks import NOT_READABLE, EstimatedStacks
 from interpose.analysis.profile.unsampled import unsampled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
@@ -33,7 +34,6 @@ FIELDS = ("intrinsic", "stack")
 NOT_CODE = frozenset((STATEMENT, "interpose.collect"))
 # What stands for code where none is known.
 NOT_SAMPLED = Site("", 0, "not sampled", False)
-NOT_READABLE = Site("", 0, "stack not readable", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
 _TASK = "task "
@@ -50,13 +50,14 @@ Group = TypeVar("Group", bound=Hashable)
 @dataclass
 class Sampling:
     """How an experiment was sampled: the number of `processes` with samples, and of their threads. `cut` are samples
-    with stacks too deep to be read, `torn` those with unreadable stacks. `refused` is why a process could not be
-    sampled."""
+    with stacks too deep to be read, `torn` those with unreadable stacks; of `estimated` ones of these, the outer frames
+    are estimated. `refused` is why a process could not be sampled."""
 
     processes: int = 0
     threads: int = 0
     samples: int = 0
     torn: int = 0
+    estimated: int = 0
     cut: int = 0
     unplaced: int = 0
     refused: str = ""
@@ -70,7 +71,7 @@ class ProcessProfile:
     CPU elsewhere, and `idle_ns` in calls that wait for work."""
 
     process: Process
-    sampled: Sampled
+    sampled: EstimatedStacks
     walked: Walked
     spent: dict[Pool, Spent]
     unsampled: dict[Pool, Spent] = field(default_factory=dict)
@@ -249,8 +250,8 @@ def _application_function(frames: Frames) -> tuple[str, str]:
 
 def _part_of(frames: Frames, function: tuple[str, str]) -> str | tuple[str, str]:
     """What `function` of the application executed: `OWN_CODE`, `IMPORTS`, or a library function; empty if another
-    function did."""
-    if _application_function(frames) != function:
+    function did, or it could not be read."""
+    if _application_function(frames) != function or frames[0] == NOT_READABLE:
         return ""
     if frames[0].own or function_of(frames) == function:
         return OWN_CODE
@@ -310,6 +311,14 @@ class Groups(Generic[Group]):
             found = self._known[place] = self._group_of(self._frames(place))
         return found
 
+    def may_be(self, place: Place, places: Iterable[Place]) -> set[Group]:
+        """The groups that code at a place with an estimated stack may belong to: its own, and those of the places that
+        are below the frames which are known of it. Empty if the stack is known."""
+        if not isinstance(self._sampled, EstimatedStacks) or not self._sampled.is_estimated(place.stack):
+            return set()
+        below = self._sampled.below(place.stack)
+        return {self(place), *(self(each) for each in places if each.stack in below)}
+
     def _frames(self, place: Place) -> Frames:
         frames = sampled_frames(self._sampled, place.stack)
         task = self._sampled.task_name(place.task) if self._with_tasks else ""
@@ -328,7 +337,7 @@ def profiled(analysis: Analysis) -> Profiled:
     if analysis.is_part:
         return made
     for account in analysis.accounts:
-        sampled = Sampled(account.process)
+        sampled = EstimatedStacks(account.process)
         if refused := _why_refused(sampled):
             made.sampling.refused = refused
         elif sampled.is_there and not account.process.log.interval:
@@ -350,16 +359,17 @@ def _count(sampling: Sampling, found: ProcessProfile) -> None:
     sampling.processes += 1
     sampling.threads += len(found.walked.delays_ns)
     sampling.samples += found.walked.samples
-    sampling.torn += found.walked.torn
     sampling.unplaced += found.walked.unplaced
     counts: Counter[Place] = Counter()
     for weights in found.walked.pools.values():
         for samples in (weights.ran, weights.waited, weights.ready):
             counts.update(samples)
     sampling.cut += sum(number for place, number in counts.items() if found.sampled.is_cut(place.stack))
+    sampling.estimated += found.sampled.estimated
+    sampling.torn += found.walked.torn + found.sampled.estimated
 
 
-def _of_process(analysis: Analysis, account: ProcessAccount, sampled: Sampled) -> ProcessProfile:
+def _of_process(analysis: Analysis, account: ProcessAccount, sampled: EstimatedStacks) -> ProcessProfile:
     process = account.process
     containers, locks = numbers_of(process, CONTAINERS), numbers_of(process, (GIL,))
     if is_sampled(analysis.experiment):  # then times of calls are estimated, and nothing can be taken from them

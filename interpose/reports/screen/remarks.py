@@ -86,7 +86,7 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
     if found.refused:
         yield f" samples of code  a process could not be sampled: {found.refused} (docs/profile.md)"
     told = [
-        (found.torn, "could not be read"),
+        (found.torn, f"could not be read{_estimated(found.estimated)}"),
         (found.cut, "were too deep to be read whole"),
         (found.unplaced, "were of threads without recorded calls"),
     ]
@@ -94,6 +94,10 @@ def stacks_not_known(screen: Screen) -> Iterator[str]:
     samples = found.samples + found.unplaced
     if parts and sum(number for number, _ in told) * 100 >= samples:
         yield f" samples of code  {samples:,}, of which {', '.join(parts)} (docs/profile.md)"
+
+
+def _estimated(samples: int) -> str:
+    return f" (callers of {samples:,} estimated)" if samples else ""
 
 
 def triggers(screen: Screen) -> Iterator[str]:

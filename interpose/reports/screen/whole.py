@@ -10,6 +10,7 @@ from interpose.analysis.calls.profile import by_kind
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.counts import Counted, counted_in
 from interpose.analysis.profile.memory import Memory, memories
+from interpose.analysis.profile.profiled import Sampling
 from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.reports.screen.remarks import (
@@ -28,9 +29,9 @@ from interpose.reports.tables.rows import profile_table
 
 def whole_report(screen: Screen) -> dict[str, Any]:
     """Totals, the rows of the kinds (which add up to `thread_ns`), findings, memory in bytes with what
-    it grew by in each line until its peak, what was counted, the CPU time of children that are not in the rows,
-    the wait between calls without a known cause, which calls were left out (where that wait may have been), and
-    warnings as sentences."""
+    it grew by in each line until its peak, what was counted, the samples of code, the CPU time of children that are
+    not in the rows, the wait between calls without a known cause, which calls were left out (where that wait may have
+    been), and warnings as sentences."""
     whole = screen.profile.total
     return {
         "elapsed_ns": elapsed_ns(screen.analysis),
@@ -42,6 +43,7 @@ def whole_report(screen: Screen) -> dict[str, Any]:
         "findings": _findings(screen),
         "memory": [_memory(each) for each in memories(screen.experiment)],
         "counters": [_counter(each) for each in counted_in(screen.experiment)],
+        "samples": _samples(screen.profiled.sampling),
         "children_not_followed": [vars(each) for each in unfollowed_cpu(screen.experiment)],
         "unexplained_wait_ns": screen.unseen.unexplained_ns,
         "not_recorded": left_out(screen.analysis.accounts),
@@ -53,6 +55,11 @@ def _rows(screen: Screen) -> list[dict[str, Any]]:
     made = replace(screen.profile, rows=by_kind(screen.profile))
     table = profile_table(made, "kind", screen.log)
     return [dict(table.values(row)) for row in table.rows]
+
+
+def _samples(sampling: Sampling) -> dict[str, int]:
+    """The samples of code, how many of these could not be read and, of these, how many have estimated callers."""
+    return {"samples": sampling.samples, "unreadable": sampling.torn, "callers_estimated": sampling.estimated}
 
 
 def _memory(memory: Memory) -> dict[str, Any]:

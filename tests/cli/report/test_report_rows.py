@@ -63,7 +63,7 @@ def test_json_without_a_grouping_is_one_object(run_main):
     totals = ["elapsed_ns", "thread_ns", "overhead_in_calls_ns", "cpu_ns", "complete"]
     lists = ["rows", "findings", "memory", "counters"]
     left_out = ["unexplained_wait_ns", "not_recorded"]
-    assert list(found) == [*totals, *lists, "children_not_followed", *left_out, "warnings"]
+    assert list(found) == [*totals, *lists, "samples", "children_not_followed", *left_out, "warnings"]
     assert [row["kind"] for row in found["rows"]] == ["db", "file", "code", "overhead"]
     assert sum(row["self_wall_ns"] for row in found["rows"]) == found["thread_ns"] == 20 * SECOND
     assert sum(row["self_cpu_ns"] for row in found["rows"]) == found["cpu_ns"]
