@@ -162,6 +162,18 @@ def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
     assert advice_for(finding).startswith("Only one thread at a time runs Python code.")
 
 
+@pytest.mark.parametrize(
+    "place", ["reduction.py:51 ForkingPickler.dumps", "reduction.py:60 dump", "queues.py:264 Queue._feed"]
+)
+def test_a_convoy_for_the_interpreter_lock_that_pickling_for_a_pool_had_does_not_advise_processes(shop, place):
+    held = f"held by thread 4 at /usr/lib/python3.12/multiprocessing/{place}"
+    shop.call("interpreter lock", "gil", held, times=6, each_ns=30 * MS)
+
+    (finding,) = [each for each in found_in(shop.survey()) if each.rule == "lock convoy"]
+
+    assert advice_for(finding).startswith("It pickles what is sent to other processes: send less data")
+
+
 def test_short_waits_for_the_interpreter_lock_are_no_convoy(shop):
     for thread in (1, 2):
         shop.call("interpreter lock", "gil", HELD, times=20, each_ns=MS, thread=thread)

@@ -165,6 +165,19 @@ def test_an_unreadable_stack_far_from_others_has_no_estimate(tmp_path):
     assert (sampling.torn, sampling.estimated) == (1, 0)
 
 
+def test_all_below_the_line_that_pickles_for_another_process_counts_for_it(tmp_path):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    feeds, dumps = ("/usr/lib/multiprocessing/queues.py", 264, "Queue._feed"), "ForkingPickler.dumps"
+    pickles = feeds, ("/usr/lib/multiprocessing/reduction.py", 51, dumps)
+    stacks = [build.sampled_stack(*pickles, ("/usr/lib/_pickle.so", 0, name)) for name in ("save", "memo", "clear")]
+    for number in range(1, 301):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=stacks[number % 3])
+    build.thread(end_ns=START_NS + 3000 * MS, end_cpu_ns=3000 * MS, tid=1, main=1)
+    build.ended(3000 * MS, 3000 * MS)
+
+    assert {name: code.cpu_ns for name, code in own_functions(analysis_of(build)).items()} == {dumps: 3000 * MS}
+
+
 def test_after_a_gap_the_function_that_is_met_may_have_used_none_of_its_cpu_time(tmp_path):
     """Of many short functions, the sampler always meets one."""
     short = [("run", f"short{number % 40}", MS) for number in range(170)]

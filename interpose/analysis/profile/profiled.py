@@ -18,6 +18,7 @@ from interpose.analysis.calls.rows import CODE
 from interpose.analysis.consolidation.records import Record
 from interpose.analysis.profile.balance import Code, Spent, divided
 from interpose.analysis.profile.estimated_stacks import NOT_READABLE, EstimatedStacks
+from interpose.analysis.profile.pickling import pickles
 from interpose.analysis.profile.unsampled import unsampled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
@@ -240,8 +241,10 @@ def function_of(frames: Frames) -> tuple[str, str]:
 
 
 def application_line(frames: Frames) -> Site:
-    """The innermost line of the application; without one, the line that was executed."""
-    return next((site for site in frames if site.own), frames[0])
+    """The innermost line of the application; without one, the line that began to pickle what is sent to another
+    process, or else the line that was executed."""
+    own = next((site for site in frames if site.own), None)
+    return own or next(filter(pickles, reversed(frames)), frames[0])
 
 
 def _application_function(frames: Frames) -> tuple[str, str]:

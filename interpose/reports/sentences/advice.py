@@ -10,12 +10,13 @@ from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import INTERPRETER_LOCK, POLL
+from interpose.analysis.profile.pickling import pickles, sends
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
-from interpose.reports.sentences.held_locks import is_of_interpreter, waits_for_itself
+from interpose.reports.sentences.held_locks import holders, is_of_interpreter, waits_for_itself
 
 _BY_RULE = {
     "N+1 statements": "Make one call for all of them, if its library has one.",
@@ -90,6 +91,7 @@ _IN_CASE = {
     "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
     "program only": "See in which functions: record with --native-stack functions.",
     "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
+    "pickling": "It pickles what is sent to other processes: send less data, or let them load it themselves.",
     "poll": "An installed package sleeps there until something else is done: see what ran then, interpose events.",
     "between attempts": (
         "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
@@ -116,7 +118,7 @@ def _case(finding: Finding) -> str:
     """Its key in `_IN_CASE`; empty where no more is known than its rule and kind."""
     first = finding.first
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
-        return "interpreter lock"
+        return "pickling" if any(map(sends, holders(finding))) else "interpreter lock"
     if finding.failing:
         return "failed"
     if finding.rule == "computing":
@@ -168,6 +170,8 @@ def _case_of_function(finding: Finding, site: Site) -> str:
     mostly = finding.inner[0].what if finding.inner else OWN_CODE
     if mostly == IMPORTS:
         return "imports"
+    if pickles(site):
+        return "pickling"
     if site.is_native:
         return "native function"
     return "function" if mostly == OWN_CODE else "library function"
