@@ -17,7 +17,10 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from interpose.analysis.analysis import Analysis
+    from interpose.analysis.calls.rows import Row
     from interpose.reports.formats.table import Table
     from interpose.reports.page.markup import Markup
 
@@ -25,7 +28,12 @@ NAME = "notebook"
 GROUPINGS = ("site", "intrinsic", "function", "detail", "statement", "file")
 ROWS = 20
 _WIDTH = 100
-
+AWAITS = (
+    "%%interpose cannot run a cell with await at its top level: start the kernel with INTERPOSE=1, and use "
+    'with interpose.transaction("..."):'
+)
+# A cell that computes for this share of its time is worth a look at its functions.
+COMPUTES_SHARE = 0.3
 
 _loaded: dict[int, Magics] = {}
 
@@ -103,14 +111,19 @@ class Magics:
 
     def _compiled(self, source: str) -> tuple[str, Any, Any]:
         """The name of the cell's file, the code of all statements, and that of the last one if it is an expression,
-        whose value is shown."""
+        whose value is shown. Raises UsageError of IPython's if it awaits at its top level."""
         compiler = self._shell.compile
         text = self._shell.transform_cell(source)
         name = compiler.cache(text, self._number, raw_code=source)
         tree = self._shell.transform_ast(compiler.ast_parse(text, filename=name))
         value = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-        first = compiler(ast.Module(tree.body, []), name, "exec")
-        return name, first, compiler(ast.Expression(value), name, "eval") if value else None
+        try:
+            first = compiler(ast.Module(tree.body, []), name, "exec")
+            return name, first, compiler(ast.Expression(value), name, "eval") if value else None
+        except SyntaxError:
+            if _awaits(text, name):
+                raise _usage_error(AWAITS) from None
+            raise
 
     def _begin(self) -> Any:
         """Record from here on. Raises UsageError of IPython's, in one line, where that cannot be."""
@@ -142,6 +155,15 @@ def _by(line: str) -> str:
     return by
 
 
+def _awaits(text: str, name: str) -> bool:
+    """Whether code that cannot be compiled can be if it may await at its top level."""
+    try:
+        compile(text, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except SyntaxError:
+        return False
+    return True
+
+
 def _usage_error(text: str) -> Exception:
     """An error of which IPython shows one line."""
     from IPython.core.error import UsageError
@@ -170,11 +192,12 @@ def _shown(directory: str, done: Done, by: str) -> dict[str, str]:
     from interpose.reports.page.markup import element
 
     analysis = _analysis(directory, done)
-    head, table = _calls(analysis, done, by)
+    head, table, hint = _calls(analysis, done, by)
     plain = io.StringIO()
     text.write(table, plain, _WIDTH)
-    page = element("div", [element("p", head), table_element(table), *_flame(analysis, done)])
-    return {"text/plain": f"{head}\n{plain.getvalue()}", "text/html": page}
+    below = [element("p", hint)] if hint else []
+    page = element("div", [element("p", head), table_element(table), *below, *_flame(analysis, done)])
+    return {"text/plain": f"{head}\n{plain.getvalue()}{hint}", "text/html": page}
 
 
 def _analysis(directory: str, done: Done) -> Analysis:
@@ -207,14 +230,15 @@ def _flame(analysis: Analysis, done: Done) -> list[Markup]:
     return [element("div", [drawn], style="overflow-x: auto")]
 
 
-def _calls(analysis: Analysis, done: Done, by: str) -> tuple[str, Table]:
-    """The calls of a cell: in a line, and as a table."""
+def _calls(analysis: Analysis, done: Done, by: str) -> tuple[str, Table, str]:
+    """The calls of a cell, and its code: in a line, as a table, and what to do if it computes, or nothing."""
     from interpose.analysis.calls.profile import profile
     from interpose.reports.formats.units import count, duration
     from interpose.reports.screen.state import completeness, is_well
     from interpose.reports.tables.rows import arranged, profile_table
 
-    made = profile(analysis, by)
+    made, log = profile(analysis, by), analysis.experiment.founder.log
+    code = _code(analysis)
     made.rows = [row for row in made.rows if not _is_ours_or_idle(row.intrinsic or "", row.kind)]
     calls, self_ns = sum(row.sums.calls for row in made.rows), sum(row.sums.self_wall_ns for row in made.rows)
     told = completeness(analysis)
@@ -224,5 +248,24 @@ def _calls(analysis: Analysis, done: Done, by: str) -> tuple[str, Table]:
         analysis.experiment.name,
         *([] if is_well(told) else [told]),
     ]
-    made.rows = arranged(made.rows, None, ROWS)
-    return " · ".join(parts), profile_table(made, by, analysis.experiment.founder.log)
+    made.rows = [*arranged(made.rows, None, ROWS), code]
+    computes = code.sums.self_cpu_ns >= COMPUTES_SHARE * (done.end_ns - done.start_ns)
+    return " · ".join(parts), profile_table(made, by, log), _hint(log.recorded) if computes else ""
+
+
+def _code(analysis: Analysis) -> Row:
+    """The code of a cell between its calls: what is in its transaction, and in those that it marks itself."""
+    from interpose.analysis.calls.profile import profile
+    from interpose.analysis.calls.rows import CODE, closing_row
+    from interpose.analysis.transactions.tracking import MARK
+
+    marked = [row.sums for row in profile(analysis, "intrinsic").rows if row.intrinsic == MARK]
+    wall_ns, cpu_ns = sum(each.self_wall_ns for each in marked), sum(each.self_cpu_ns for each in marked)
+    return closing_row(CODE, wall_ns, cpu_ns, "between calls")
+
+
+def _hint(recorded: Collection[str]) -> str:
+    """How to see the functions that computed."""
+    if "profile" in recorded:
+        return "See the functions that computed: interpose report --by function"
+    return "To see the functions that computed, start the kernel with INTERPOSE=calls,profile"

@@ -94,7 +94,7 @@ class Cells(HTMLParser):
 def calls_in(page):
     """The calls of each intrinsic, as the table says."""
     head, *rows = Cells(page).rows
-    return {row[head.index("intrinsic")]: int(row[head.index("calls")]) for row in rows}
+    return {row[head.index("intrinsic")]: int(row[head.index("calls")]) for row in rows if row[0] != "code"}
 
 
 def test_the_calls_of_a_cell_are_shown_below_it(notebook):
@@ -137,6 +137,38 @@ def test_a_cell_without_calls_has_no_flame_graph(notebook):
     _, cell = notebook(LOAD, "%%interpose\n1 + 1")
 
     assert "<svg" not in shown(cell)[0]
+
+
+def seconds(text):
+    """A time as the table shows it."""
+    number, unit = text.lstrip("~").split()
+    return float(number) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
+@pytest.mark.parametrize("by", ["", " function", " detail", " file"])
+def test_the_code_of_a_cell_has_the_time_that_it_measured_without_its_calls(notebook, by):
+    source = (
+        "import time\nwall, cpu = time.perf_counter(), time.thread_time()\n"
+        "while time.thread_time() - cpu < 0.5: pass\n"
+        "before = time.perf_counter()\ntime.sleep(0.2)\nslept = time.perf_counter() - before\n"
+        "print(time.perf_counter() - wall - slept, time.thread_time() - cpu, slept)"
+    )
+
+    _, cell = notebook(LOAD, f"%%interpose{by}\n{source}")
+
+    wall_s, cpu_s, slept_s = map(float, cell.outputs[0].text.split())
+    page, text = shown(cell)
+    head, *rows = Cells(page.partition("<svg ")[0]).rows
+    (code,) = [dict(zip(head, row, strict=True)) for row in rows if row[0] == "code"]
+    assert seconds(code["self CPU"]) == pytest.approx(cpu_s, rel=0.02)
+    assert 0.99 * wall_s < seconds(code["self wall"]) < 1.01 * (seconds(text.partition(",")[0]) - slept_s)
+    assert "INTERPOSE=calls,profile" in text and "INTERPOSE=calls,profile" in page
+
+
+def test_a_cell_that_waits_has_no_hint_to_see_its_functions(notebook):
+    _, cell = notebook(LOAD, "%%interpose\nimport time\ntime.sleep(0.3)")
+
+    assert "INTERPOSE=calls,profile" not in shown(cell)[1]
 
 
 def test_a_cell_gives_prints_and_raises_what_it_does_without(notebook):
@@ -231,7 +263,9 @@ def test_names_of_an_experiment_are_text_in_the_table(notebook):
     ("cell", "told"),
     [
         ("%%interpose bogus\n1", "UsageError: %%interpose bogus: one of site, intrinsic"),
-        ("%%interpose\nimport asyncio\nawait asyncio.sleep(0)", "SyntaxError"),
+        ("%%interpose\nimport asyncio\nawait asyncio.sleep(0)", 'UsageError: %%interpose cannot run a cell with await'),
+        ("%%interpose\nimport asyncio\nx = 1\nawait asyncio.sleep(0)\nx", 'use with interpose.transaction("..."):'),
+        ("%%interpose\nreturn 1", "SyntaxError"),
     ],
 )
 def test_what_cannot_be_run_is_said(notebook, cell, told):
