@@ -149,7 +149,8 @@ def test_lost_calls_are_said_to_be_in_the_time_of_a_function(tmp_path):
 
     told = " ".join(rows_of(screen_of(build, 200)))
 
-    assert "batch.py:3 parse computes, or makes calls that were not recorded: CPU time of its own code (1.00 s" in told
+    computes = "batch.py:3 parse computes, or makes calls that were not recorded: CPU time of its own code or short C"
+    assert f"{computes} functions (1.00 s" in told
 
 
 def test_that_a_script_runs_is_not_told_of_callers(tmp_path):
@@ -223,12 +224,15 @@ def test_the_line_that_imports_is_named_with_imports(tmp_path):
     assert "app.py:2 <module> computes, 60 % of it in imports: CPU time" in told
 
 
+OWN = "its own code or short C functions"
+
+
 @pytest.mark.parametrize(
     ("own", "imported", "of_libraries", "said"),
     [
-        (95, 5, 0, " computes: CPU time of its own code ("),
-        (73, 27, 0, " computes, 73 % of it in its own code, 27 % in imports: CPU time ("),
-        (40, 20, 40, " computes, 40 % of it in its own code, 40 % in library code, 20 % in imports: CPU time ("),
+        (95, 5, 0, " computes: CPU time of its own code or short C functions ("),
+        (73, 27, 0, " computes, 73 % of it in its own code or short C functions, 27 % in imports: CPU time ("),
+        (40, 20, 40, f" computes, 40 % of it in {OWN}, 40 % in library code, 20 % in imports: CPU time ("),
     ],
 )
 def test_own_code_has_only_its_share(tmp_path, own, imported, of_libraries, said):
@@ -256,8 +260,8 @@ def test_a_part_of_a_function_that_one_sample_saw_is_not_told(tmp_path):
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        (20, ": CPU time of its own code ("),
-        (7, ", 88 % of it in its own code: CPU time ("),
+        (20, ": CPU time of its own code or short C functions ("),
+        (7, ", 88 % of it in its own code or short C functions: CPU time ("),
         (2, ": CPU time ("),
     ],
 )
@@ -275,7 +279,7 @@ def test_a_caller_that_one_sample_saw_is_not_told(tmp_path):
 
     told = computing_in(tmp_path, *[(1, caller, work) for caller in callers])
 
-    assert "app.py:5 work computes: CPU time of its own code (40.0 ms of 40.0 ms). " in told
+    assert "app.py:5 work computes: CPU time of its own code or short C functions (40.0 ms of 40.0 ms). " in told
 
 
 def test_the_finding_of_a_program_that_mostly_imports_names_imports(tmp_path):
@@ -301,7 +305,8 @@ def test_the_verdict_names_the_hot_function_its_line_and_its_caller(batch):
 
     assert (first.rule, first.bound_ns) == ("computing", 1000 * MS)
     assert told == (
-        "batch.py:3 parse computes: CPU time of its own code (1.00 s of 2.30 s), called from batch.py:20 main."
+        "batch.py:3 parse computes: CPU time of its own code or short C functions (1.00 s of 2.30 s), called from"
+        " batch.py:20 main."
     )
     assert "Slowest: batch.py:3 parse computes" in " ".join(rows_of(screen))
 
@@ -366,7 +371,7 @@ def test_the_chain_of_callers_that_has_most_of_it_is_named(tmp_path):
 
     told = [row for row in rows_of(screen_of(build, 200)) if "computes" in row]
 
-    assert "app.py:3 parse computes: CPU time of its own code (1.00 s of 1.00 s), " in told[0]
+    assert "app.py:3 parse computes: CPU time of its own code or short C functions (1.00 s of 1.00 s), " in told[0]
     assert "called from app.py:30 load, below app.py:40 run (80 % of it)." in told[0]
 
 

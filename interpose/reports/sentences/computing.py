@@ -9,6 +9,9 @@ from interpose.analysis.profile.profiled import OWN_CODE
 from interpose.reports.formats.units import count, percent
 from interpose.reports.sentences.wording import Wording
 
+# Samples cannot tell lines of a function from functions of C that return soon (docs/profile.md).
+_SAID = {OWN_CODE: "its own code or short C functions"}
+
 
 def processor(words: Wording, finding: Finding) -> str:
     return f"The program was ready to run, but waited for CPU ({words.took(finding)}, estimated)."
@@ -36,9 +39,9 @@ def _what_computes(words: Wording, finding: Finding) -> str:
     if not finding.inner:
         return ": CPU time"
     if finding.inner[0].what == OWN_CODE and finding.inner[0].share >= OWN_SHARE:
-        return ": CPU time of its own code"
+        return f": CPU time of {_SAID[OWN_CODE]}"
     first, *others = [
-        (percent(round(100 * each.share), 100), words.line(each.site) if each.site else each.what)
+        (percent(round(100 * each.share), 100), words.line(each.site) if each.site else _SAID.get(each.what, each.what))
         for each in finding.inner
     ]
     return f", {first[0]} of it in {first[1]}{''.join(f', {share} in {what}' for share, what in others)}: CPU time"
