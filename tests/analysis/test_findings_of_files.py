@@ -4,7 +4,11 @@ import pytest
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
+from interpose.analysis.findings.files import reopened
+from interpose.analysis.findings.finding import found
 from interpose.analysis.findings.survey import Survey
+from interpose.experiments.model.stacks import Site
+from interpose.reports.sentences.sentences import Sentences
 
 # Each way to save a file sixty times, with how many files that makes of what is forced.
 SAVED = {
@@ -55,8 +59,8 @@ WRITE = """new = f"new{{number}}"
 def is_repeated(done):
     """Whether the reads of the settings are found to be repeated work, however little time they take."""
     assert done.returncode == 0, done.stderr
-    found = found_in(Survey(Analysis(done.experiment)), least_share=0)
-    return "settings" in [each.about for each in found if each.rule == "repeated work"]
+    told = found_in(Survey(Analysis(done.experiment)), least_share=0)
+    return "settings" in [each.about for each in told if each.rule == "repeated work"]
 
 
 @pytest.mark.parametrize("way", REPLACED.values(), ids=REPLACED)
@@ -71,8 +75,8 @@ def test_what_is_read_while_others_are_replaced_is_repeated_work(traced):
 def forced(done):
     """The finding that a file was forced to the disk too often, if it is one, however little time that took."""
     assert done.returncode == 0, done.stderr
-    found = found_in(Survey(Analysis(done.experiment)), least_share=0)
-    return [(each.calls, each.units) for each in found if each.rule == "fsync storm"]
+    told = found_in(Survey(Analysis(done.experiment)), least_share=0)
+    return [(each.calls, each.units) for each in told if each.rule == "fsync storm"]
 
 
 @pytest.mark.parametrize(("mode", "way", "files"), SAVED.values(), ids=SAVED)
@@ -111,3 +115,48 @@ for number in range(30):
 """)
 
     assert forced(done) == []
+
+
+REREAD = """
+import os
+opened = 0
+def load(number):
+    global opened
+    with open("settings") as file:
+        opened += 1
+        return file.read()
+def change(number):
+    {change}
+open("settings", "w").write("0" * 1000)
+for number in range(30):
+    load(number)
+    change(number)
+print(opened)
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "is_told"),
+    [
+        ("pass", True),
+        ("number == 20 and open('settings', 'a').write('1')", False),
+        ("open('new', 'w').close(), number == 20 and os.replace('new', 'settings')", False),
+    ],
+    ids=["never", "written", "replaced"],
+)
+def test_a_file_that_a_function_opens_again_and_again_is_known_unless_it_changed_meanwhile(traced, change, is_told):
+    done = traced(REREAD.format(change=change))
+    assert done.returncode == 0, done.stderr
+
+    again = reopened(Survey(Analysis(done.experiment)), ("load", str(done.directory / "program.py")))
+
+    assert again == (("settings", int(done.stdout)) if is_told else ("", 0))
+
+
+def test_what_a_function_opened_again_is_said_of_one_that_computes():
+    site = Site("/home/u/app.py", 6, "load", True)
+
+    finding = found("computing", (), time_ns=1_000_000_000, site=site, reopened=("/home/u/settings", 30))
+
+    said = Sentences([finding], "/home/u", 2_000_000_000).of(finding)
+    assert said.endswith(' (1.00 s of 2.00 s). It opened "settings" 30 times without a recorded change.')

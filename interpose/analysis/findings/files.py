@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 from interpose.analysis.findings.failures import mostly_failed
@@ -36,6 +37,8 @@ WRITING = frozenset(("write", "writev", "pwrite", "pwritev", "sendfile", "copy_f
 REMOVING = frozenset(("unlink", "remove"))
 MOVING = frozenset(("rename", "replace", "link"))
 CHANGING = WRITING | REMOVING | MOVING | {"truncate", "ftruncate", "symlink"}
+# Standard streams, and files of the kernel, which change by themselves.
+_NO_FILES = ("<", "/proc/", "/sys/", "/dev/")
 _QUERY = re.compile(r"\s*(select|with|show)\b", re.IGNORECASE)
 _PARAMETER = re.compile(r"\?|%s|%\(|\$\d|:\w|@\w")
 _DISTINCT_REQUEST = re.compile(r"(GET |HEAD )?https?://\S+")
@@ -121,6 +124,32 @@ def _made_again(rows: Iterable[Calls], enough: int) -> Iterator[tuple[int, list[
             yield number, same
     if openings > enough and reading:
         yield openings, reading
+
+
+def reopened(survey: Survey, function: tuple[str, str]) -> tuple[str, int]:
+    """The file that a line of `function` of the application opened most often while no recorded call changed it, and
+    how often: at least ten times in each process, or none."""
+    of_files = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith(_NO_FILES)]
+    opening = [each for each in of_files if each.verb in OPENING]
+    mine = [each for each in opening if each.site and (each.site.function, each.site.file) == function]
+    found = ("", 0)
+    for (path, _), rows in grouped(mine, lambda each: (each.detail, each.site)):
+        changes = [each for each in of_files if each.detail == path and each.verb in CHANGING]
+        times, _ = total_of(rows)
+        is_enough = times >= REPEATED_AT_LEAST * processes_of(rows)
+        if is_enough and times > found[1] and not any(map(_at_once, product(rows, changes))):
+            found = path, times
+    return found
+
+
+def _at_once(rows: tuple[Calls, Calls]) -> bool:
+    """Whether some calls of one row were made between the first and the last of the other, in whichever process."""
+    one, other = rows
+    return any(
+        first_ns <= end_ns and begin_ns <= last_ns
+        for first_ns, last_ns in one.seen_ns.values()
+        for begin_ns, end_ns in other.seen_ns.values()
+    )
 
 
 def _most_asked(rows: Iterable[Calls]) -> dict[str, Any]:

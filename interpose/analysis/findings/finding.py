@@ -208,8 +208,9 @@ class Finding:
     count, if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at
     other lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line
     that started the child processes, if it is one, and another than that of the evidence; `recording_ns` is what
-    recording took in them, estimated. `failing` are calls in the function that sleeps, which mostly failed. A finding
-    below its `floor` is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
+    recording took in them, estimated. `failing` are calls in the function that sleeps, which mostly failed. `reopened`
+    is a file that the function which computes opened so often without a recorded change. A finding below its `floor`
+    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
     """
 
     rule: str
@@ -234,6 +235,7 @@ class Finding:
     starter: Site | None = None
     recording_ns: int = 0
     failing: tuple[Calls, ...] = ()
+    reopened: tuple[str, int] = ("", 0)
     floor: Floor = NO_FLOOR
     precedence: int = 0
 

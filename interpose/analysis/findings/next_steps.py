@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.consolidation.merging import is_merged
+from interpose.analysis.findings.files import reopened
 from interpose.analysis.findings.finding import LARGE, Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.profile.profiled import IMPORTS, LIBRARIES, OWN_CODE, Function, Part, function_of
@@ -67,7 +68,8 @@ def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:
             made = found("computing", (), time_ns=each.code.cpu_ns, about=about, unit=unit)
             function = function_of((each.site,))
             site, inner = _mostly_in(survey.profiled.parts_of(function), each)
-            yield replace(made, site=site, callers=survey.profiled.callers_of(function), inner=inner)
+            callers, again = survey.profiled.callers_of(function), reopened(survey, function)
+            yield replace(made, site=site, callers=callers, inner=inner, reopened=again)
 
 
 def _mostly_in(parts: list[Part], function: Function) -> tuple[Site, tuple[Inner, ...]]:

@@ -7,7 +7,7 @@ from interpose.analysis.findings.next_steps import CALLS, LINES, OWN_SHARE
 from interpose.analysis.findings.waits import INTERPRETER_LOCK
 from interpose.analysis.profile.profiled import OWN_CODE
 from interpose.reports.formats.units import count, percent
-from interpose.reports.sentences.wording import Wording
+from interpose.reports.sentences.wording import Wording, quoted
 
 # Samples cannot tell lines of a function from functions of C that return soon (docs/profile.md).
 _SAID = {OWN_CODE: "its own code or short C functions"}
@@ -28,9 +28,14 @@ def computing(words: Wording, finding: Finding) -> str:
     does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     if finding.site:
         what, called = _what_computes(words, finding), _called(words, finding)
-        return f"{words.line(finding.site)} {does}{what} ({words.took(finding)}){called}."
+        return f"{words.line(finding.site)} {does}{what} ({words.took(finding)}){called}.{_reopened(words, finding)}"
     traced = ", with the cost of tracing its lines" if finding.unit == LINES else ""
     return f"{words.path(finding.about)} {does}: CPU time between recorded calls{traced} ({words.took(finding)})."
+
+
+def _reopened(words: Wording, finding: Finding) -> str:
+    path, times = finding.reopened
+    return f" It opened {quoted(words.path(path))} {count(times, 'time')} without a recorded change." if times else ""
 
 
 def _what_computes(words: Wording, finding: Finding) -> str:
