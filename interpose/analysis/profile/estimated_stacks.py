@@ -32,6 +32,7 @@ class _Unread:
 
     key: tuple[int, int, int]
     time_ns: int
+    samples: int
     before: list[int]
     after: list[int] = field(default_factory=list)
 
@@ -59,7 +60,7 @@ class _Run:
         if sample.stack == NOT_READ:
             if self.is_near(self.read_ns, sample.time_ns):
                 key = sample.thread, sample.tid, sample.time_ns
-                self.waiting.append(_Unread(key, sample.time_ns, list(self.before)))
+                self.waiting.append(_Unread(key, sample.time_ns, max(sample.samples, 1), list(self.before)))
         elif sample.stack:
             self.waiting = [each for each in self.waiting if each.after or self.is_near(each.time_ns, sample.time_ns)]
             for each in self.waiting:
@@ -86,8 +87,8 @@ class EstimatedStacks(Sampled):
         """The samples from `since_ns` on, as `Sampled.samples`, with estimated stacks."""
         numbers = self._numbers
         for each in super().samples(since_ns):
-            number = numbers.get((each.thread, each.tid, each.time_ns)) if each.stack == NOT_READ else None
-            yield each._replace(stack=number) if number else each
+            known = numbers.get((each.thread, each.tid, each.time_ns)) if each.stack == NOT_READ else None
+            yield each._replace(stack=known[0]) if known else each
 
     def frames(self, stack: int) -> Iterator[Site]:
         """The sites of a stack, from the innermost outward; those of an estimated one begin with `NOT_READABLE`."""
@@ -110,20 +111,23 @@ class EstimatedStacks(Sampled):
     @cached_property
     def estimated(self) -> int:
         """How many samples have an estimated stack."""
-        return sum(max(each.samples, 1) for each in self.samples() if self.is_estimated(each.stack))
+        return sum(samples for _, samples in self._numbers.values())
 
     @cached_property
-    def _numbers(self) -> dict[tuple[int, int, int], int]:
-        """The number of the estimated stack of each sample that has one, by thread and time."""
+    def _numbers(self) -> dict[tuple[int, int, int], tuple[int, int]]:
+        """The number of the estimated stack of each record of samples that has one, and of how many samples it is, by
+        thread and time."""
         known: dict[tuple[Site, ...], int] = {}
-        found: dict[tuple[int, int, int], int] = {}
+        found: dict[tuple[int, int, int], tuple[int, int]] = {}
         for each in self._unread():
             if shared := self._shared(each):
-                found[each.key] = known.setdefault(shared, NOT_READ + 1 + len(known))
+                found[each.key] = known.setdefault(shared, NOT_READ + 1 + len(known)), each.samples
         self._estimated = list(known)
         return found
 
     def _unread(self) -> Iterator[_Unread]:
+        if all(sample.stack != NOT_READ for sample in super().samples()):
+            return
         runs: dict[tuple[int, int], _Run] = {}
         for sample in super().samples():
             run = runs.setdefault((sample.thread, sample.tid), _Run(sample.time_ns))
