@@ -44,6 +44,7 @@ class _Asked:
         """The answers, as they come."""
         threads = sum(self._client.nthreads().values())
         running = as_completed(self._submitted(batches(len(self._tasks), threads)), raise_errors=False)
+        doubtful: Batch = []  # killed with their worker, perhaps because of another task that it had
         for future in running:
             batch = self._batches[future.key]
             try:
@@ -52,8 +53,22 @@ class _Asked:
                 if len(batch) > 1:  # one of them fails, or has the worker killed: each by itself
                     running.update(self._submitted([[place] for place in batch]))
                     continue
+                if type(error).__name__ == "KilledWorker":
+                    doubtful += batch
+                    continue
                 found = [self._failed(batch[0], error)]
             yield from zip(batch, found, strict=True)
+        for place in doubtful:
+            yield place, self._alone(place)
+
+    def _alone(self, place: int) -> bytes:
+        """The answer to a task while no other one runs."""
+        (future,) = self._submitted([[place]])
+        try:
+            (found,) = _checked(future.result(), 1)
+        except Exception as error:
+            return self._failed(place, error)
+        return found
 
     def _submitted(self, given: Sequence[Batch]) -> list[Any]:
         told = [[self._tasks[place][1] for place in batch] for batch in given]

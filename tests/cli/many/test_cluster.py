@@ -60,6 +60,7 @@ def deadly(tasks):
     return [work.answered(task) for task in tasks]
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_costs_one_experiment(experiments, interpose, monkeypatch):
     monkeypatch.setattr(cluster, "_answered", deadly)
     monkeypatch.setattr(cluster, "_SHARES", 1)  # all in one batch
