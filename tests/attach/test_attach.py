@@ -231,7 +231,7 @@ def test_both_say_how_long_it_took_and_what_to_do_next(running):
     attached = program.interpose("attach", str(program.pid), "--name", "late")
     detached = program.interpose("detach", str(program.pid))
 
-    took = r"took [\d.,]+ m?s; the program stood still for [\d.]+ ms of it\n"
+    took = r"took [\d.,]+ m?s; the program stood still for [\d.,]+ m?s of it\n"
     assert re.search(f"^attaching {took}", attached.stdout, re.MULTILINE)
     assert re.search(f"^detaching {took}", detached.stdout, re.MULTILINE)
     assert attached.stdout.startswith(f"{program.directory}/late.1.er ")

@@ -41,6 +41,7 @@ IN_THREADS_OF_PACKAGES = {
     "gevent.ThreadPool.get",
     *(each.name for each in of_packages(["grpc"])),  # test_grpc
     "kombu.redis.Channel.brpop_start",
+    *(each.name for each in of_packages(["trio"])),  # test_trio
     "starlette.background.BackgroundTask.__call__",  # test_background_tasks
     "starlette.routing.Route.handle",
     *(each.name for each in served.INTRINSICS),
