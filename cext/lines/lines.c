@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+enum { LOST_NS = 50 * 1000 }; /* a thread without its processor for so long has lost it to another one */
+
 struct lines lines;
 
 /* --- time */
@@ -49,6 +51,22 @@ static void pass(struct line_thread *thread)
     thread->counted = thread->sync_ticks;
 }
 
+/* Whoever asks for CPU time lets the kernel see that the time slice is used up. So a busy machine takes the processor away mostly
+   here, where the clock was asked for so many ticks; without recording, the line would have lost it a little later. */
+static uint64_t charge_lost(struct line_thread *thread, uint64_t off, uint64_t asked)
+{
+    if ((double)off < LOST_NS * lines.ticks_in_ns)
+        return 0;
+    uint64_t lost = less_of(off, asked);
+    thread->line->ticks += (int64_t)lost;
+    thread->line->off_ticks += lost;
+    thread->charged += lost;
+    thread->charged_off += lost;
+    thread->off += lost;
+    thread->sync_charged += lost;
+    return lost;
+}
+
 static void charge_until(struct line_thread *thread, uint64_t now, int64_t cost)
 {
     uint64_t wall_ns = thread->sync_wall_ns, cpu_ns = thread->sync_cpu_ns, begin = thread->sync_ticks;
@@ -58,8 +76,9 @@ static void charge_until(struct line_thread *thread, uint64_t now, int64_t cost)
     wall_ns = thread->sync_wall_ns - wall_ns;
     cpu_ns = thread->sync_cpu_ns - cpu_ns;
     if (wall_ns > cpu_ns) {
-        uint64_t own_since = thread->sync_ticks - begin - (thread->charged - charged);
-        charge_off(thread, (uint64_t)((double)(wall_ns - cpu_ns) * lines.ticks_in_ns), passed, own_since);
+        uint64_t off = (uint64_t)((double)(wall_ns - cpu_ns) * lines.ticks_in_ns);
+        off -= charge_lost(thread, off, thread->sync_ticks - now);
+        charge_off(thread, off, passed, thread->sync_ticks - begin - (thread->charged - charged));
     }
     if (lines.system)
         charge_system(thread);

@@ -588,13 +588,46 @@ print(took["whole"], took["part"])
 """
 
 
-def test_inclusive_times_are_those_of_all_the_times_that_line_trace_was_on(traced):
-    done = traced("import interpose\ninterpose.trace_lines(False)" + WINDOWS, INTERPOSE="calls")
+@pytest.mark.parametrize("recorded", ["calls", "lines"])
+def test_inclusive_times_are_those_of_all_the_times_that_line_trace_was_on(traced, recorded):
+    done = traced("import interpose\ninterpose.trace_lines(False)" + WINDOWS, INTERPOSE=recorded)
 
     whole_ns, part_ns = map(int, done.stdout.split())
     for name, number, truth_ns in (("whole", 13, whole_ns), ("part", 19, part_ns), ("<module>", 31, whole_ns)):
         assert line(done, name, number).figures.wall_ns == pytest.approx(truth_ns, rel=0.1), name
     assert function(done, "part").figures.wall_ns == pytest.approx(part_ns, rel=0.1)
+
+
+SHARED = """
+import os, subprocess, sys
+from time import perf_counter_ns as now, thread_time_ns as cpu
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+others = [subprocess.Popen([sys.executable, "-c", "while True: pass"], env={}) for _ in range(2)]
+
+def work():
+    return sum(range(200_000))
+
+def whole():
+    begin, begin_cpu = now(), cpu()
+    work()
+    return now() - begin, cpu() - begin_cpu
+
+took = [whole() for _ in range(40)]
+for each in others:
+    each.kill()
+    each.wait()
+print(*map(sum, zip(*took)))
+"""
+
+
+def test_time_without_a_processor_is_of_the_line_that_lost_it(traced):
+    done = traced(SHARED, INTERPOSE="lines")
+
+    wall_ns, cpu_ns = map(int, done.stdout.split())
+    figures = line(done, "work", 9).figures
+    assert figures.wall_ns == pytest.approx(wall_ns, rel=0.1)
+    assert figures.cpu_ns == pytest.approx(cpu_ns, rel=0.1)
 
 
 SWITCHED_OFF = """
