@@ -414,6 +414,48 @@ def test_no_time_between_two_units_of_work_is_in_a_transaction(traced, way, cons
     assert row.sums.wall_most_ns <= max(took_ns)
 
 
+GIVEN_UP = """
+    import json, sqlite3, time
+    def save():
+        connection = sqlite3.connect("units.db")
+        cursor = connection.cursor()
+        begun = time.perf_counter_ns()
+        cursor.execute("insert into t values (1)")
+        time.sleep(0.05)
+        connection.cursor().close()
+        connection.commit()
+        took.append(time.perf_counter_ns() - begun)
+        connection.close()
+    def give_up():
+        connection = sqlite3.connect("units.db")
+        connection.execute("insert into t values (2)")
+        connection.close()
+    sqlite3.connect("units.db").execute("create table t (a)").connection.close()
+    took = []
+    for _ in range(4):
+        give_up()
+        time.sleep(0.1)
+        save()
+        time.sleep(0.1)
+    print(json.dumps(took), sqlite3.connect("units.db").execute("select count(*) from t").fetchone()[0])
+"""
+
+
+@pytest.mark.parametrize("consolidates", ["0", "1"])
+def test_a_unit_of_work_ends_without_a_transaction_where_its_connection_is_closed(traced, consolidates):
+    done = traced(GIVEN_UP, INTERPOSE_CONSOLIDATE=consolidates)
+    took, rows = done.stdout.rsplit(maxsplit=1)
+    took_ns = json.loads(took)
+    found = {row.name: row for row in transactions(Analysis(done.experiment)).rows if row.name[0] != "."}
+
+    assert rows == "4"
+    assert list(found) == ["save"]
+    assert found["save"].sums.calls == 4
+    slept = found["save"].split["sleep"].wall_ns
+    assert 4 * 50_000_000 <= slept <= found["save"].response_ns
+    assert slept <= sum(took_ns)
+
+
 COMMITS_AS_STATEMENTS = """
     import sqlite3, time
     connection = sqlite3.connect(":memory:", isolation_level=None)

@@ -32,7 +32,7 @@ MARK = "interpose.transaction"
 DECIDES = READS | BEGINS | ENDS | NAMES | AFRESH | DROPS  # a tracker is asked at each such call
 ECHO_WITHIN_NS = 100_000_000  # a program that takes longer between two keys does more than show what was typed
 ROLLBACK = "rollback"
-CLOSES = ("close", "reset")  # of a connection or cursor: after the work, also by a pool, so nothing begins with it
+CLOSES = ("close", "reset")  # of a connection: after the work, also by a pool; what is not committed is rolled back
 _BEGINS = re.compile(r"\W*(begin|start\s+transaction)\b", re.IGNORECASE)
 # END is of SQLite and PostgreSQL, ABORT of PostgreSQL. COMMIT PREPARED and ROLLBACK TO do not end the transaction.
 _COMMITS = re.compile(
@@ -458,10 +458,12 @@ def _package(intrinsic: Intrinsic) -> str:
 
 def _of_driver(intrinsic: Intrinsic) -> int:
     """What calls mean of a driver whose commits are recorded."""
-    method = intrinsic.name.rpartition(".")[2]
-    if intrinsic.kind != "db" or intrinsic.transaction not in ("", "ends") or method in CLOSES:
+    of, _, method = intrinsic.name.rpartition(".")
+    is_close = method in CLOSES
+    is_of_part = is_close and not of.lower().endswith("connection")  # of a cursor: nothing begins or ends with it
+    if intrinsic.kind != "db" or intrinsic.transaction not in ("", "ends") or is_of_part:
         return 0
-    return ASKS | (DROPS if method == ROLLBACK else 0)
+    return ASKS | (DROPS if is_close or method == ROLLBACK else 0)
 
 
 def _is_typed(process: Process) -> bool:
