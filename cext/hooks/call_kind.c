@@ -151,7 +151,7 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
     case CHOICE_pool:
         return slot->kinds[kind_of_result(call)];
     case CHOICE_worker:
-        if (!slot->lock && slot->kinds[KIND_net] && inside(thread, KIND_net))
+        if (!slot->lock && slot->kinds[KIND_net] && inside(thread, KIND_net) && is_client_with_receiver())
             return kind_of_wait_for_receiver(slot);
         return slot->kinds[is_worker() ? KIND_idle : KIND_sync];
     case CHOICE_stock:

@@ -48,6 +48,11 @@ bool is_worker(void)
 #undef IS_WORKER
 }
 
+bool is_client_with_receiver(void)
+{
+    return is_in(frame_innermost(PyThreadState_Get()), "/grpc/_");
+}
+
 /* Whether a word of a list is in a text, in small or capital letters. */
 static bool has_word_of(const char *text, const char *words)
 {

@@ -11,6 +11,9 @@
 /* Is the waiting thread one of a package or of multiprocessing that only does the work it is given? */
 bool is_worker(void);
 
+/* Does gRPC itself wait? Another thread of it receives. */
+bool is_client_with_receiver(void);
+
 /* Does a pool of a package wait, such as one of connections? Its queue holds what others give back. `stack` is the
    number of the caller's stack, by which the answer is known from then on; 0 if stacks are not kept. */
 bool is_stock(uint32_t stack);

@@ -204,3 +204,48 @@ def test_who_waits_for_a_lock_that_goes_from_hand_to_hand_is_seen_to_wait(traced
     assert count >= 100
     assert sum(wall_ns > 1_000_000 for wall_ns in walls) >= count * 0.95
     assert sum(walls) / 1e9 >= seconds * 0.95
+
+
+IN_A_REQUEST = """
+    import io, threading, time, urllib.request, urllib.response
+    changed, wanted, made, took_ns = threading.Condition(), [], [], []
+    class Within(urllib.request.BaseHandler):  # answers without a network
+        def within_open(self, request):
+            begun_ns = time.monotonic_ns()
+            with changed:
+                wanted.append(1)
+                changed.wait_for(lambda: made)
+            took_ns.append(time.monotonic_ns() - begun_ns)
+            made.clear()
+            return urllib.response.addinfourl(io.BytesIO(), {}, request.full_url)
+    def make():
+        for _ in range(4):
+            while not wanted:
+                time.sleep(0.01)
+            time.sleep(0.05)
+            with changed:
+                wanted.clear()
+                made.append(1)
+                changed.notify()
+    urllib.request.install_opener(urllib.request.build_opener(Within))
+    maker = threading.Thread(target=make)
+    maker.start()
+    for _ in range(4):
+        urllib.request.urlopen("within:shop")
+    maker.join()
+    print(sum(took_ns))
+"""
+
+
+def test_a_wait_for_another_thread_in_a_request_is_no_wait_for_a_network(traced):
+    done = traced(IN_A_REQUEST).ended_well()
+    took_ns = int(done.stdout)
+    founder = done.experiment.founder
+    asked = {each.call for each in done.events("urllib.request.urlopen")}
+    waits = [each for each in done.events("threading.Condition.wait") if each.parent in asked]
+    calls = {each.call for each in waits}
+    within = [each for each in done.events("threading.Lock.acquire") if each.parent in calls]
+
+    assert len(asked) == len(waits) == 4
+    assert {founder.intrinsic(each.intrinsic).kind for each in (*waits, *within)} == {"sync"}
+    assert sum(each.wall_ns for each in waits) <= took_ns
