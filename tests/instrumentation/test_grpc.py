@@ -259,6 +259,73 @@ def kinds_of_waits_in(done, calls):
     return {founder.intrinsic(each.intrinsic).kind for each in waits}
 
 
+CHATS = """
+import asyncio, json, time
+from concurrent import futures
+import grpc
+waited_ns = []
+def chat(requests, context):
+    begun = time.monotonic_ns()
+    for each in requests:
+        waited_ns.append(time.monotonic_ns() - begun)
+        yield each
+        begun = time.monotonic_ns()
+    waited_ns.append(time.monotonic_ns() - begun)
+async def chat_of_task(requests, context):
+    begun = time.monotonic_ns()
+    async for each in requests:
+        waited_ns.append(time.monotonic_ns() - begun)
+        yield each
+        begun = time.monotonic_ns()
+    waited_ns.append(time.monotonic_ns() - begun)
+def messages():
+    for number in range(3):
+        yield b"hush"
+        time.sleep(0.2)
+def talk(port):
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        list(channel.stream_stream("/shop.Shop/Chat")(messages()))
+def listening(server, chat):
+    handlers = {"Chat": grpc.stream_stream_rpc_method_handler(chat)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("shop.Shop", handlers),))
+    return server.add_insecure_port("127.0.0.1:0")
+def serve():
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    port = listening(server, chat)
+    server.start()
+    talk(port)
+    server.stop(None).wait()
+async def serve_by_tasks():
+    server = grpc.aio.server()
+    port = listening(server, chat_of_task)
+    await server.start()
+    await asyncio.to_thread(talk, port)
+    await server.stop(None)
+{serves}
+print(json.dumps(waited_ns))
+"""
+CHATTING = {"threads": "serve()", "asyncio": "asyncio.run(serve_by_tasks())"}
+WAITS_WITHIN = {"threads": ("grpc.Server.receive", "threading.Condition.wait"), "asyncio": ("select.epoll.poll",)}
+
+
+def test_a_server_whose_client_is_silent_waits_for_work(traced, way):
+    pytest.importorskip("grpc")
+    done = traced(CHATS.replace("{serves}", CHATTING[way]))
+    waited_ns = json.loads(done.stdout)
+    founder = done.experiment.founder
+    (served,) = (each for name in SERVED[way] for each in done.events(name))
+    walls_ns = defaultdict(int)
+    for each in (each for name in WAITS_WITHIN[way] for each in done.events(name)):
+        if each.thread == served.thread:
+            walls_ns[founder.intrinsic(each.intrinsic).kind] += each.wall_ns
+
+    assert len(waited_ns) == 4
+    assert walls_ns["net"] + walls_ns["sync"] < sum(waited_ns) / 2 < walls_ns["idle"]
+    received = done.events("grpc.Server.receive")
+    assert len(received) == (4 if way == "threads" else 0)
+    assert all(each.wall_ns <= own_ns for each, own_ns in zip(received, waited_ns, strict=False))
+
+
 def test_threads_of_grpc_without_work_are_idle(traced):
     pytest.importorskip("grpc")
     done = traced(SYNCHRONOUS, "generic")

@@ -10,7 +10,6 @@ OF_CALL = {"detail": "url", "argument": None, "attribute": "_state.method"}
 STREAM = ("grpc.Call.", "grpc._channel:_MultiThreadedRendezvous.")
 
 
-
 def stepped(wrapped, instance, arguments, keywords):
     """A coroutine in Python around one of Cython's, whose steps cannot be seen."""
     return steps_of(wrapped(*arguments, **keywords))
@@ -24,7 +23,7 @@ SERVER = [
     Intrinsic("grpc.Server.unary", "grpc._server:_unary_response_in_pool", "logic", **RPC),
     Intrinsic("grpc.Server.stream", "grpc._server:_stream_response_in_pool", "logic", **RPC),
     Intrinsic("grpc.Server.send", "grpc._server:_send_response", "net"),
-    Intrinsic("grpc.Server.receive", "grpc._server:_RequestIterator._next", "net"),
+    Intrinsic("grpc.Server.receive", "grpc._server:_RequestIterator._next", "idle"),
     Intrinsic("grpc.Server.wait_for_termination", "grpc._server:_Server.wait_for_termination", "idle"),
     Intrinsic("grpc.CompletionQueue.poll", f"{CORE}CompletionQueue.poll", "idle"),
 ]
