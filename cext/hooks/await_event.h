@@ -13,6 +13,7 @@ struct step {
     struct thread *thread; /* NULL: it is not timed */
     struct reading begin;
     uint32_t index, call;
+    bool gives_way; /* to others that are ready, and waits for nothing */
     PyObject *awaited;
     PyObject *result; /* of the whole, if this was the last step and it is recorded; no reference */
 };

@@ -48,6 +48,7 @@ static void await_begins(struct await *await, struct thread *thread, struct read
     await->start_cpu_ns = now.cpu_ns;
     await->parent = index ? record->open[index - 1].call : 0;
     await->task = task;
+    await->has_waited = false;
     if (is_number_of(await->intrinsic, KIND_db) || is_number_of(await->intrinsic, KIND_net))
         answer_begins(&await->answer, thread->number, KIND_net);
     else if (is_number_of(await->intrinsic, KIND_process))
@@ -98,7 +99,7 @@ void step_begin(struct step *step, PyObject *awaited)
     await->stack = stack;
     if (is_first)
         await_begins(await, thread, now, task);
-    *step = (struct step){thread, now, record->fields.depth, await->call, awaited, NULL};
+    *step = (struct step){thread, now, record->fields.depth, await->call, false, awaited, NULL};
     struct open_call *open = &record->open[step->index];
     *open = (struct open_call){
         .start_ns = await->start_ns,
@@ -152,6 +153,12 @@ static void add_step(struct await *await, struct span *span, uint64_t end_cpu_ns
     await->inner_cpu_ns += open->inner_cpu_ns;
 }
 
+/* Did it only let others run? trio's locks do so also if they are free. */
+static bool gave_way(const struct await *await)
+{
+    return await->slot->waits && !await->has_waited && !recorder.all_waits;
+}
+
 /* It was the last step. False: collectors ended the recording, or the awaited object. */
 static bool await_ends(const struct step *step, struct await *await, uint64_t end_ns, uint64_t bytes, bool failed)
 {
@@ -200,6 +207,10 @@ void step_end(struct step *step, bool ended, bool failed)
     bool is_whole = ended && await->start_ns == step->begin.wall_ns; /* it never was suspended, as a call */
     if (is_whole && call.slot->waits && is_no_event(&call, bytes, failed))
         return;
+    if (ended && !is_whole && gave_way(await)) {
+        span_pass(&call.span);
+        return;
+    }
     add_step(await, &call.span, now.cpu_ns);
     if (UNLIKELY(is_number_passed_over(await->intrinsic)) && record->open[step->index].detail != await->detail)
         take_name(await, record->open[step->index].detail);

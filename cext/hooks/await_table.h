@@ -26,6 +26,7 @@ struct await {
     bool is_inside_passed_over; /* in a task of its own */
     bool has_name; /* it is not sampled, and took the name of a transaction inside */
     bool has_context;
+    bool has_waited; /* a step has ended that did more than give way */
     struct answer answer; /* that it awaits */
     struct trace_context context; /* that the request came with */
     PyObject *state;              /* and its trace state; a reference to bytes, or NULL */

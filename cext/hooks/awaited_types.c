@@ -50,6 +50,12 @@ static struct step step_into(PyObject *awaited, struct sort *sort)
     return step;
 }
 
+/* By what it gives, trio's loop knows that a task lets others run, as for a lock that was free. */
+static bool is_checkpoint(PyObject *given)
+{
+    return PyType_Check(given) && strcmp(((PyTypeObject *)given)->tp_name, "CancelShieldedCheckpoint") == 0;
+}
+
 /* After a step, the result shows how it ended; NULL without an exception is an end, too. */
 static void stepped(struct step *step, struct sort *sort, PyObject *awaited, bool gave)
 {
@@ -63,6 +69,8 @@ static void stepped(struct step *step, struct sort *sort, PyObject *awaited, boo
     if (!step->thread)
         marks_step(awaited, false);
     struct await *await = await_find(awaited);
+    if (await && stays && !step->gives_way)
+        await->has_waited = true;
     if (await && has_not_begun(awaited, sort)) {
         await->call = 0;
         answer_ends(&await->answer);
@@ -84,7 +92,8 @@ PySendResult step_send(PyObject *awaited, PyObject *value, PyObject **result)
 {
     PySendResult how;
     STEP(awaited, how == PYGEN_NEXT, how = sort->plain->tp_as_async->am_send(awaited, value, result);
-         step.result = how == PYGEN_RETURN && sort == &coroutines ? *result : NULL)
+         step.result = how == PYGEN_RETURN && sort == &coroutines ? *result : NULL;
+         step.gives_way = how == PYGEN_NEXT && is_checkpoint(*result))
     return how;
 }
 

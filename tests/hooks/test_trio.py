@@ -272,6 +272,49 @@ def test_tasks_that_wait_for_a_lock_wait_for_their_turn(traced):
     assert 4 * 50 * MS <= found.wall_ns <= ran_ns
 
 
+FREE = """
+import json, time, trio
+contended, waited_ns = [], []
+async def alone():
+    lock = trio.Lock()
+    for _ in range(4):
+        contended.append(lock.locked())
+        async with lock:
+            time.sleep(0.005)
+async def others(lock):
+    begun_ns, was_held = time.monotonic_ns(), lock.locked()
+    async with lock:
+        contended.append(was_held)
+        if was_held:
+            waited_ns.append(time.monotonic_ns() - begun_ns)
+        await trio.sleep(0.05)
+async def main(work, *arguments):
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(work, *arguments)
+trio.run(main, alone)
+if {contends}:
+    trio.run(main, others, trio.Lock())
+print(json.dumps([len(contended), sum(contended), sum(waited_ns)]))
+"""
+
+
+@pytest.mark.parametrize("contends", [False, True])
+def test_a_free_lock_of_trio_is_counted_and_only_one_that_others_had_was_waited_for(traced, contends):
+    done = traced(FREE.replace("{contends}", str(contends)))
+    acquired, contended, waited_ns = json.loads(done.stdout)
+    calls = done.events("trio.Lock.acquire")
+    survey = Survey(Analysis(done.experiment))
+    found = [each for every in survey.per_process() for loop in waits_for_turns(*every) for each in loop]
+    (thread,) = done.experiment.founder.threads
+
+    assert contended == (19 if contends else 0)
+    assert len(calls) == sum(each.calls for each in found) == contended
+    assert thread.record.passed >= acquired - contended
+    assert sum(each.wall_ns for each in calls) <= waited_ns
+    assert [len(each.tasks) for each in found] == ([19] if contends else [])
+
+
 HOOKS = """
 import sys, trio
 def first(generator):
