@@ -29,7 +29,7 @@ GROUPINGS = ("site", "intrinsic", "function", "detail", "statement", "file")
 ROWS = 20
 _WIDTH = 100
 AWAITS = (
-    "%%interpose cannot run a cell with await at its top level: start the kernel with INTERPOSE=1, and use "
+    "%%interpose cannot run a cell with await at its top level. Start the kernel with INTERPOSE=1, and use "
     'with interpose.transaction("..."):'
 )
 # A cell that computes for this share of its time is worth a look at its functions.

@@ -133,7 +133,7 @@ static void decide(const char *lineage)
 static void tell_unread(int failed)
 {
     char attributes[160];
-    snprintf(attributes, sizeof attributes, "text=\"a filter could not be read (%s): the one before stays in force\"",
+    snprintf(attributes, sizeof attributes, "text=\"the filter could not be read (%s); the previous one stays in force\"",
              error_in_words(failed));
     recorder_say("warning", attributes);
 }

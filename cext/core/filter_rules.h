@@ -36,8 +36,8 @@ const struct filter_rules *rules_in_force(void);
 const struct filter_rules *rules_hold(void);
 void rules_let_go(void);
 
-/* None, or those of the file, hold from now on. The exclusive lock is held. Else those in force stay, and it returns
-   EAGAIN where all structures are being asked, or why the file cannot be read. */
+/* Put no rules, or those of the file, in force. The caller holds the exclusive lock. If this fails, the rules in force stay:
+   EAGAIN if all structures are in use, else why the file cannot be read. */
 int rules_forget(void);
 int rules_read(const char *path);
 

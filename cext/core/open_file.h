@@ -41,8 +41,8 @@ VISIBLE int file_open_in(char path[PATH_BYTES], const char *directory, const cha
 /* Give a file of ours another name. 0 or the error number. */
 int file_rename(const char *from, const char *to);
 
-/* Make it readable for its owner alone, or for the group as well, whatever the umask; `status` has what it
-   is. 0 or the error number. */
+/* Make it readable for its owner alone, or for the group as well, whatever the umask. Fills `status`. 0 or the error
+   number. */
 int file_give_mode(int opened, struct stat *status);
 
 /* May a file of this process be so long? Past the limit the kernel would send SIGXFSZ to the program. */

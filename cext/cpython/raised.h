@@ -5,7 +5,7 @@
 #include <Python.h>
 
 struct raised {
-    PyObject *type, *value, *traceback; /* before CPython 3.12 the value may be what it is yet to be made of; or NULL */
+    PyObject *type, *value, *traceback; /* NULL if none; before CPython 3.12 the value may not be an exception yet */
 };
 
 static inline struct raised raised_keep(void)

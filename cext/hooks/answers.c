@@ -1,7 +1,7 @@
 #include "hooks/answers.h"
 
-/* By the number of the thread: how many answers of servers and ends of children are awaited, and how many loops it has closed.
-   What a closed loop awaited never comes. Threads with the same index share it. */
+/* For each thread: how many answers of servers and ends of children are awaited, and how many loops the thread has closed.
+   What a closed loop awaited never comes. Threads whose numbers have the same remainder share an entry. */
 enum { THREADS_APART = 256 };
 static struct answers {
     uint32_t awaited[KIND_COUNT], closed;

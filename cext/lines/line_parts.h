@@ -49,8 +49,8 @@ bool lines_are_rehearsed(void);
 
 /* --- line_threads.c: the threads, and their tasks as owners of tables */
 
-/* The owners are a parent's, or of an earlier recording. The threads stay: what the calling one was in during calibration is left as
-   line trace is switched off, and the memory of those that are over is used again. */
+/* Forget owners of a parent or of an earlier recording. Keep the threads: the calling one leaves what it entered during calibration
+   when line trace is switched off, and the memory of ended ones is used again. */
 void line_threads_begin(void);
 
 /* The first of all; the others are behind it. */

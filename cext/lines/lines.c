@@ -51,8 +51,8 @@ static void pass(struct line_thread *thread)
     thread->counted = thread->sync_ticks;
 }
 
-/* Whoever asks for CPU time lets the kernel see that the time slice is used up. So a busy machine takes the processor away mostly
-   here, where the clock was asked for so many ticks; without recording, the line would have lost it a little later. */
+/* Reading the CPU time makes the kernel notice that the time slice is used up. So a busy machine takes the processor away mostly
+   while the clock is read, for `asked` ticks. Without recording, the line would have lost it a little later. */
 static uint64_t charge_lost(struct line_thread *thread, uint64_t off, uint64_t asked)
 {
     if ((double)off < LOST_NS * lines.ticks_in_ns)

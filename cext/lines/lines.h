@@ -150,8 +150,8 @@ VISIBLE int lines_on(uint32_t target);
 /* Switch off; what all threads are in is left. A `target` goes before that given when it was switched on. */
 VISIBLE void lines_off(uint32_t target);
 
-/* The last visit of the current line is not to be counted. What it took is in no sum any more: of a line that was visited before,
-   what a visit took on average. */
+/* Uncount the last visit of the current line, and remove its time from all sums: the average time of a visit if the line had
+   others. */
 VISIBLE void lines_uncount(struct line_thread *thread);
 
 /* The calling thread's part; NULL where nothing can be recorded of it. */

@@ -194,8 +194,8 @@ static bool is_its_turn(const struct sampler *sampler, struct sampled_process *p
     return process->rounds++ % (1u << process->halvings) == 0;
 }
 
-/* Whether an instant is at a tick of the kernel's. Since Linux 6.5 ticks are at multiples of their distance; where they are not, it mostly
-   is at none. */
+/* Whether an instant is at a tick of the kernel. Since Linux 6.5, ticks are at multiples of their interval. On older
+   kernels the answer is mostly no. */
 static bool is_at_tick(uint64_t time_ns)
 {
     struct timespec tick;

@@ -77,10 +77,10 @@ static uint64_t off_since_ns(const struct sampled_thread *thread, const struct s
     return sample->time_ns - (off_ns > 0 ? (uint64_t)off_ns : 0);
 }
 
-/* Whether the thread, which has no processor since then, lost it at an instant that does not depend on what it executes. That is the
-   instant that we chose, when the timer interrupted it; and a later tick, if it made room for us there. Elsewhere the kernel notices the
-   end of a turn at certain system calls (those that ask for CPU time) rather than at others. Without a clock of the thread `off_ns` may
-   be later than it was, by up to a tick: then only what we find at once counts. */
+/* Whether the thread lost its processor at `off_ns` for a reason that does not depend on what it executes: our timer
+   interrupted it at the chosen instant, or it made room for us at a later tick. Otherwise the kernel notices the end of a
+   turn mostly at certain system calls (those that ask for CPU time). If the thread has no clock, `off_ns` may be late by up
+   to a tick; then only a loss at the chosen instant counts. */
 static bool lost_it_at_random(const struct sampled_process *process, uint64_t off_ns, bool has_clock)
 {
     if (off_ns + SOONER_NS < process->chosen_ns)

@@ -1,8 +1,8 @@
-"""Files and directories that are added to an experiment: they are its owner's, whoever adds them, and those who may
-read the experiment may read them.
+"""Adds files and directories to an experiment. They belong to the owner of the experiment, whoever adds them, and
+everyone who may read the experiment may read them.
 
-An experiment is another's where root adds something. Its owner may put links in the place of what is added at any
-instant, so all is done with descriptors, and what was there already stays as it is.
+Root may add to the experiment of another user, who can replace a path by a link at any time. So everything is done
+with descriptors, and existing files keep their owner and mode.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def create_directory(path: str) -> None:
 
 @contextmanager
 def rights_of_owner(directory: str) -> Iterator[None]:
-    """What is opened meanwhile may be read by the directory's owner: else who forges an experiment would get copies of
-    files that only root reads. Raises OSError."""
+    """Open files only with the rights of the directory's owner. Otherwise a forged experiment would get copies of files
+    that only root may read. Raises OSError."""
     owner = os.stat(directory)
     if not _is_anothers(owner):
         yield

@@ -20,7 +20,7 @@ from interpose.instrumentation.interpreters import OLDEST
 
 _VERSION = "Py_Version"
 _PYTHON = re.compile(r"(?:libpython|python)(\d+)\.(\d+)(t?)[^/]*$")
-_RECORDS = "shims."  # how the name of the library begins that records (interpose.timing.shims)
+_RECORDS = "shims."  # the name of the recording library begins so (interpose.timing.shims)
 _LIBC = re.compile(r"/libc(?:-[\d.]+)?\.so[^/]*$")
 _PROCESSORS, _AREAS = "/proc/cpuinfo", "/proc/{}/smaps"
 ENDING_S = 0.5  # so long may the threads of a killed process take

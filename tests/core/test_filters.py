@@ -393,7 +393,7 @@ def test_a_filter_that_cannot_be_read_is_told_and_the_one_before_stays_in_force(
         """,
     )
 
-    why = f"a filter could not be read ({os.strerror(errno.ELOOP)}): the one before stays in force"
+    why = f"the filter could not be read ({os.strerror(errno.ELOOP)}); the previous one stays in force"
     assert {text for text in seen(done) if text.startswith("/")} == {"/first"}
     assert f" warning  {why}\n" in done.stdout
     assert f"warning  {why}" in interpose_here("report", done.path, variables={"COLUMNS": "200"}).stdout

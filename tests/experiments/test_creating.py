@@ -266,7 +266,7 @@ def test_attach_says_where_the_experiment_of_a_program_is_that_may_not_write_the
         directory = theirs / "state" / "interpose" / "experiments"
         assert code == 0, err
         assert out.startswith(f"{directory}/")
-        assert f"the program could not make an experiment in {tmp_path}; it is in {directory}\n" in err
+        assert f"the program could not create an experiment in {tmp_path}; it created one in {directory}\n" in err
     finally:
         (theirs / "over").touch()
         process.communicate()

@@ -27,8 +27,8 @@ class Watching:
         self._intrinsics = {each.intrinsic for each in waits}
 
     def awaited_at(self, site: Site | None, living: list[Children]) -> list[Children]:
-        """Those of the children that a call from this line waited for: it ended when the child's end was noted. Without
-        any, those of which nobody knows it or, if it is known of all, all."""
+        """The children that a call from this line waited for: the call ended when the child's end was noted. If there
+        are none, the children for which no such line is known; if there are none of these either, all children."""
         sites = [(each, {self._awaited_from(life) for life in each.lives}) for each in living]
         known = [each for each, at in sites if site in at]
         return known or [each for each, at in sites if None in at] or living

@@ -1,9 +1,9 @@
 """Samples with unreadable stacks: which outer frames they probably had.
 
-Where a thread was sampled in the same functions before and after such a sample, it probably was in them in between. So
-the sample has these outer frames, and `stack not readable` below them. What it executed there is not known, so self
-times stay as they are; inclusive times are estimates. Functions that take turns between two samples are seldom taken
-for each other, because all of several samples before and behind must agree.
+If a thread was in the same functions before and after such a sample, it probably was in them at the sample, too. So the
+sample gets these outer frames, and `stack not readable` below them. What it executed there is unknown, so self times
+stay as they are; inclusive times are estimates. Several samples before and after must agree, so functions that take
+turns between two samples are seldom confused.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ Group = TypeVar("Group", bound=Hashable)
 @dataclass
 class Sampling:
     """How an experiment was sampled: the number of `processes` with samples, and of their threads. `cut` are samples
-    with stacks too deep to be read, `torn` those with unreadable stacks; of `estimated` ones of these, the outer frames
-    are estimated. `refused` is why a process could not be sampled."""
+    with stacks too deep to be read, `torn` those with unreadable stacks; `estimated` counts the torn
+    ones with estimated outer frames. `refused` is why a process could not be sampled."""
 
     processes: int = 0
     threads: int = 0

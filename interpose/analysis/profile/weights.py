@@ -8,9 +8,9 @@ as one that always computes, and after lost samples the next one represents more
 
 A thread that is ready to run stopped where the kernel took its processor. That is not where it uses its CPU time: the
 kernel notices the end of a turn at certain system calls, such as those that ask for CPU time, rather than elsewhere.
-So such a sample also carries the time on, to the next one that ran. But a sample says nothing of a phase long before
-or after it. So where a thread has used the CPU time of several samples without being seen to run, and where it has used
-more than that of one and then waits or ends, the samples that were ready count like those that run.
+So such a sample also carries the time on, to the next one that ran. But a sample says nothing about a phase long before
+or after it. So samples that were ready count like those that run in two cases: the thread has used the CPU time of
+several samples without being seen to run, or it has used more than that of one and then waits or ends.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{experiment}   process {arguments.pid} is now recorded")
     directory, wanted = os.path.dirname(experiment), os.path.abspath(settings["INTERPOSE_DIR"])
     if directory != wanted:
-        say(f"{arguments.pid}: the program could not make an experiment in {wanted}; it is in {directory}")
+        say(f"{arguments.pid}: the program could not create an experiment in {wanted}; it created one in {directory}")
     print(f"attaching took {duration(done.took_ns)}{stood}")
     if raised := done.answer.get("raised"):
         print(f"a signal handler raised {raised} meanwhile; the program gets it, and earlier references are not listed")

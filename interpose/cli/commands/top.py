@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _remarks(experiment: Experiment) -> Iterator[str]:
-    """What the table does not tell: calls that were lost or excluded, whose time is in code."""
+    """What the table does not show: calls that were lost or excluded, whose time is in code."""
     lost = sum(process.lost_calls + sum(thread.record.dropped for thread in process.threads)
                for process in experiment.processes)  # fmt: skip
     why = [what_is_missing(experiment), f"{count(lost, 'event')} lost" if lost else ""]

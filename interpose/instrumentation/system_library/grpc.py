@@ -3,7 +3,7 @@
 from interpose.library import Intrinsic, alike
 
 CORE = "grpc._cython.cygrpc:"
-# What serves a registered method is told its name by the tag; where it is none of these, the call itself has it.
+# The tag has the name of a registered method; for other methods, the call itself has it.
 RPC = {"detail": "word", "transaction": "is", "route": "call_details.method tag"}
 OF_CALLABLE = {"detail": "url", "argument": None, "attribute": "_method"}
 OF_CALL = {"detail": "url", "argument": None, "attribute": "_state.method"}

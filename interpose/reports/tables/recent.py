@@ -24,7 +24,7 @@ def recent_lines(
     busy = f"CPU {100 * cpu / max(found.length_ns, 1):.0f} % of a processor"
     yield f"the last {duration(found.length_ns)}: {count(found.threads, 'active thread')}, {busy}"
     if found.before_ring_ns:
-        yield f" before the ring  {duration(found.before_ring_ns)} more: newer calls have overwritten those of then"
+        yield f" before the ring  {duration(found.before_ring_ns)} not shown: its calls were overwritten by newer ones"
     yield from remarks
     for title, rows in (
         ("functions", [each for each in found.rows if each.is_function]),
