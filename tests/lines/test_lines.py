@@ -910,6 +910,53 @@ def test_user_and_system_time_of_a_line_are_its_cpu_time_and_a_function_is_the_s
     assert sum(each.figures.system_ns for each in trace.functions) <= 1.01 * (trace.run.user_ns + trace.run.system_ns)
 
 
+SPLIT = """
+import resource
+def cheap():
+    x = 0
+    for i in range(600_000):
+        x += i * i
+def allocates():
+    for _ in range(60):
+        bytearray(8 << 20)
+def reads():
+    with open("/dev/zero", "rb", 0) as file:
+        for _ in range(60):
+            file.read(4 << 20)
+def computes():
+    for k in range(60):
+        sum([k] * 300_000)
+for each in (cheap, allocates, reads, computes, cheap):
+    begin = resource.getrusage(resource.RUSAGE_THREAD)
+    each()
+    end = resource.getrusage(resource.RUSAGE_THREAD)
+    print(each.__name__, end.ru_utime - begin.ru_utime, end.ru_stime - begin.ru_stime)
+"""
+TICK_NS = 10_000_000  # many kernels look only so often in which mode a thread is
+
+
+def split_of(text):
+    times_ns = {}
+    for name, *seconds in map(str.split, text.splitlines()):
+        user_ns, system_ns = (float(each) * 1e9 for each in seconds)
+        before_ns = times_ns.get(name, (0, 0))
+        times_ns[name] = before_ns[0] + user_ns, before_ns[1] + system_ns
+    return times_ns
+
+
+def test_lines_have_the_user_and_system_time_that_the_kernel_gives_them_beside_a_hot_loop(traced):
+    plain = subprocess.run([sys.executable, "-c", SPLIT], capture_output=True, text=True, check=True)
+
+    done = traced(SPLIT, INTERPOSE="lines", INTERPOSE_LINES_SYSTEM="1")
+
+    told = split_of(done.stdout) | {"cheap": split_of(plain.stdout)["cheap"]}  # traced, it has recording's own too
+    for name, (user_ns, system_ns) in told.items():
+        figures = function(done, name).figures
+        near = 0.25 * (user_ns + system_ns) + TICK_NS
+        assert figures.system_ns == pytest.approx(system_ns, abs=near), name
+        assert figures.user_ns >= user_ns - near, name
+
+
 def test_what_a_line_has_more_system_time_than_cpu_time_goes_to_its_neighbours():
     def lines_of(*times_ns):
         return [Figures(self_cpu_ns=cpu_ns, system_ns=system_ns) for cpu_ns, system_ns in times_ns]

@@ -268,10 +268,13 @@ class _Gathered:
             dearest.own_ns = max(dearest.own_ns - cut_ns, 0)
 
     def _keep_within_cpu(self) -> None:
-        """Let no line have more system time than CPU time: many kernels count system time in jumps, and the line that a
-        jump falls on has what is its neighbours'. A function has the sum of its lines."""
+        """Let no line have recording's system time, or more than its CPU time: many kernels count system time in jumps,
+        and the line that a jump falls on has what is its neighbours'. A function has the sum of its lines."""
         lines = self._by_function()
-        spread_system([[each for each in figures if each.system_ns is not None] for figures in lines.values()])
+        known = [[each for each in figures if each.system_ns is not None] for figures in lines.values()]
+        own_ns = sum(thread.own_ns for thread in self._threads.values())
+        take_off_own([each for figures in known for each in figures], own_ns)
+        spread_system(known)
         for key, figures in lines.items():
             known_ns = [each.system_ns for each in figures if each.system_ns is not None]
             self._functions[key].figures.system_ns = sum(known_ns) if known_ns else None
@@ -398,9 +401,25 @@ def _lifted(times_ns: list[int], figures: list[Figures]) -> list[int]:
     return not_below(times_ns, least_ns)
 
 
+def take_off_own(lines: list[Figures], own_ns: int) -> None:
+    """Take off the system time of recording itself, which took `own_ns` for all visits of the lines.
+
+    The kernel counts too coarsely to tell it apart in lines that took less than their recording: all their system time
+    is taken to be recording's. The visits of other lines have as much of it as theirs.
+    """
+    visit_ns = own_ns / max(sum(each.executed for each in lines), 1)
+    cheap = [each for each in lines if each.self_cpu_ns < each.executed * visit_ns]
+    hidden_ns, visits = sum(each.system_ns or 0 for each in cheap), sum(each.executed for each in cheap)
+    system_ns = min(hidden_ns / max(visits, 1), visit_ns)
+    for each in lines:
+        each.system_ns = max((each.system_ns or 0) - round(each.executed * system_ns), 0)
+    for each in cheap:
+        each.system_ns = 0
+
+
 def spread_system(functions: Iterable[list[Figures]]) -> None:
     """Move the part of a line's system time that exceeds its CPU time to the other lines of its function, then to all
-    lines, in proportion to their user time. What no line has room for was recording's own."""
+    lines, in proportion to their user time. What no line has room for is nobody's."""
     lines: list[Figures] = []
     users_ns: list[int] = []
     beyond_ns = 0
