@@ -1,7 +1,8 @@
 """Copies an experiment as it is at one instant, while its program runs, into an experiment of its own.
 
 The log, the samples and the threads are read first, and tell how far the copy goes. Events that ended later are left
-out. What events refer to (strings, sites, stacks) is copied afterwards, so that no number is missing.
+out. What events refer to (strings, sites, stacks) is copied afterwards, so that no number is missing. Of child
+processes it says what was known when the experiment was opened: those that began later are not in it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import BinaryIO
 from interpose.errors import ExperimentError, UsageError
 from interpose.experiments.format.blocks import BLOCK_MAGIC, Block
 from interpose.experiments.format.dynamic import DYNTEXT
-from interpose.experiments.format.layout import DataType, Layout
-from interpose.experiments.format.records import ThreadRecord
+from interpose.experiments.format.layout import DataType, Field, Layout, Record
+from interpose.experiments.format.records import ChildRecord, ThreadRecord
 from interpose.experiments.format.ring import FULL, RingFile
 from interpose.experiments.format.sequences import Sequences
-from interpose.experiments.format.tables import table_or_none
+from interpose.experiments.format.tables import RecordTable, table_or_none
 from interpose.experiments.maintenance.parts import is_part
 from interpose.experiments.metadata import names
 from interpose.experiments.metadata.control import Control
@@ -47,8 +48,10 @@ def save(experiment: Experiment, is_running: IsRunning, to: str | None = None) -
     directory, name = os.path.split(os.path.abspath(to or experiment.directory))
     path = names.create(directory, name if to else f"{name.removesuffix(names.SUFFIX)}.save")
     try:
+        running = {process.lineage: is_running(process) for process in experiment.processes}
+        opened_ns = experiment.opened_ns if any(running.values()) else None
         for process in reversed(experiment.processes):  # the founder last: its log makes the copy one
-            _Saver(process, path, is_running(process)).save()
+            _Saver(process, path, running[process.lineage], opened_ns).save()
         _forget_who_watched(path)
         names.age_as_copy(path, experiment.directory)
     except OSError:
@@ -65,11 +68,13 @@ def _forget_who_watched(path: str) -> None:
 
 
 class _Saver:
-    """Copies the files of one process into the copy at `path`."""
+    """Copies the files of one process into the copy at `path`; an experiment that is still written has processes since
+    it was opened."""
 
-    def __init__(self, process: Process, path: str, running: bool) -> None:
+    def __init__(self, process: Process, path: str, running: bool, opened_ns: int | None) -> None:
         self._process = process
         self._running = running
+        self._opened_ns = opened_ns
         self._to = names.lineage_path(path, process.lineage)
 
     def save(self) -> None:
@@ -79,6 +84,7 @@ class _Saver:
         log = self._read_log()
         for name in FIRST:
             self._copy(name)
+        self._leave_out_later_children()
         until_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC) if self._running else None
         found = self._copy_events(until_ns)
         self._note_overwritten(found)
@@ -122,18 +128,39 @@ class _Saver:
                     found += kept.head.used
         return found
 
+    def _leave_out_later_children(self) -> None:
+        """Have the copy name no child that began after the experiment was opened, nor an end after that."""
+        data = self._process.log.data.get("children")
+        if self._opened_ns is None or not os.path.exists(os.path.join(self._to, "children")):
+            return
+        children = self._copied("children", ChildRecord)
+        if children is None or data is None or data.layout is None:
+            return
+        for number, child, _ in children.all():
+            place = data.offset_of(number - children.first)
+            for name, time_ns in (("start_ns", child.start_ns), ("end_ns", child.end_ns)):
+                if time_ns > self._opened_ns:
+                    self._write("children", place, data.layout.fields[name], 0)
+
     def _note_overwritten(self, found: int) -> None:
         """Have the copy say how many events a ring no longer had when its blocks were read."""
-        log, place = self._process.log, f"{self._process.place}/threads"
-        copied = DataFile(os.path.join(self._to, "threads"), place, self._process.damages)
-        threads = table_or_none(copied, log.data.get("threads"), log.head, ThreadRecord)
-        if not self._process.is_ring or threads is None or log.head is None:
+        threads, head = self._copied("threads", ThreadRecord), self._process.log.head
+        if not self._process.is_ring or threads is None or head is None:
             return
         gone = max(sum(record.recorded for _, record, _ in threads.all()) - found, 0)
-        field = log.head.fields["overwritten"]
-        with open(open_plain(copied.path, os.O_RDWR), "r+b") as file:
-            file.seek(field.offset)
-            file.write(gone.to_bytes(field.size_bytes, "little"))
+        self._write("threads", 0, head.fields["overwritten"], gone)
+
+    def _copied(self, name: str, record: type[Record]) -> RecordTable[Record] | None:
+        """A table of the copy."""
+        log = self._process.log
+        file = DataFile(os.path.join(self._to, name), f"{self._process.place}/{name}", self._process.damages)
+        return table_or_none(file, log.data.get(name), log.head, record)
+
+    def _write(self, name: str, place: int, field: Field, value: int) -> None:
+        """Change a number in a file of the copy."""
+        with open(open_plain(os.path.join(self._to, name), os.O_RDWR), "r+b") as file:
+            file.seek(place + field.offset)
+            file.write(value.to_bytes(field.size_bytes, "little"))
 
     def _copy_what_else_there_is(self) -> None:
         """Notes, labels and similar files, and the files in `FOLDERS`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -21,7 +22,8 @@ PROCESSES_AT_MOST = 20_000  # each takes a tenth of a megabyte
 
 
 class Experiment:
-    """An experiment, open for reading: `processes` are the founder (first) and its descendants.
+    """An experiment, open for reading: `processes` are the founder (first) and its descendants, as they were at
+    `opened_ns` on the clock of its events.
 
     What turns out to be damaged while one reads is in `damages`; `packed` is the file that it was unpacked
     from, if it was. Raises ExperimentError if `directory` is not there, is not an experiment, or is one of
@@ -35,6 +37,7 @@ class Experiment:
         self.packed: str | None = None
         _refuse_what_is_none(directory)
         note_known(self.directory, self.damages)
+        self.opened_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         if _is_descendant(self.name):
             self.processes = [self._one_descendant()]
         else:

@@ -93,6 +93,39 @@ def test_a_copy_is_an_experiment_as_it_was_at_one_instant(tmp_path, start, inter
     assert [os.path.basename(path) for path in saved_in(tmp_path)] == [f"test.1.save.{n}.er" for n in range(1, 5)]
 
 
+FORKS = """
+import os, signal, time
+print("ready", flush=True)
+while True:
+    child = os.fork()
+    if not child:
+        while True:
+            os.stat("/")
+            time.sleep(0.001)
+    time.sleep(child % 5 / 1000)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("ring", ["off", "1MiB"])
+def test_a_copy_of_a_program_that_forks_is_undamaged_and_names_no_child_that_it_has_not(
+    tmp_path, start, interpose, ring
+):
+    start("-c", FORKS, INTERPOSE="1", INTERPOSE_RING=ring)
+    original = str(tmp_path / "test.1.er")
+    until(lambda: len(Experiment(original).processes) > 100)
+    for _ in range(2):
+        interpose("save", original)
+
+    for path in saved_in(tmp_path):
+        assert "undamaged" in interpose("check", path).stdout
+        copy = Experiment(path)
+        ended = [child.record for child in copy.founder.children if child.has_ended]
+        assert 90 < len(ended) < len(Experiment(original).founder.children)
+        assert max(each.end_ns for each in ended) <= ending(copy.founder).end_ns
+
+
 def test_a_copy_of_what_has_ended_has_the_same_events_and_the_same_end(traced, interpose):
     done = traced("import os\nfor _ in range(3000): os.stat('/')\nraise SystemExit(5)")
 
