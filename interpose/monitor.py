@@ -22,6 +22,7 @@ from interpose.experiments.format import compressed
 from interpose.experiments.maintenance.drain import Drain, Waiting
 from interpose.experiments.metadata import names
 from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.pauses import Pauses, pauses_of
 from interpose.experiments.model.experiment import Experiment, with_forebears
 from interpose.experiments.model.files import Damages
@@ -302,7 +303,7 @@ class Monitor:
         self._profiler: Profiler | None = None
         self._lock = _locked(founder) if lock is None else lock
         held = f"/proc/self/fd/{self._lock}/."  # without the dot, it is a symbolic link, and those are not followed
-        self._founder = held if os.path.isdir(held) else founder
+        self._founder = held if os.path.isdir(held) else without_links(founder)
 
     def profile(self, rate: float, counters: Sequence[str] = ()) -> None:
         """Sample the Python code of the processes at this rate, if that is possible, and read these counters."""

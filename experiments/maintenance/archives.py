@@ -15,11 +15,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from interpose.experiments.metadata.creating import create, create_directory, open_or_create
+from interpose.experiments.metadata.creating import Directory
 from interpose.experiments.model.files import Damages, open_plain
 
 ARCHIVES = "archives"
@@ -115,31 +115,27 @@ def read_content(founder: str, entry: Entry, largest_bytes: int) -> bytes | None
 class Archive:
     """The archive in the founder's directory, open for adding; `common` is a directory of shared contents.
 
-    Raises OSError; BlockingIOError if another process is adding to it and `wait` is false.
+    Raises OSError, ExperimentError; BlockingIOError if another process is adding to it and `wait` is false.
     """
 
     def __init__(self, founder: str, *, common: str | None = None, wait: bool = True) -> None:
-        self.founder = founder
-        self._directory = os.path.join(founder, ARCHIVES)
-        self._common = common
-        _make_directory(self._directory)
-        if common:
-            _make_directory(common)
-        self._index = _open_to_append(os.path.join(self._directory, INDEX))
-        try:
+        with ExitStack() as opened:
+            self.founder = opened.enter_context(Directory(founder))
+            self._directory = opened.enter_context(self.founder.below(ARCHIVES))
+            self._place = opened.enter_context(Directory(common)) if common else self._directory
+            self._index = _open_to_append(self._directory, INDEX)
+            opened.callback(os.close, self._index)
             fcntl.flock(self._index, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            self._log = _open_to_append(os.path.join(founder, LOG))
-        except OSError:
-            os.close(self._index)
-            raise
-        self.entries = read_index(founder, founder, Damages())
+            self._log = _open_to_append(self.founder, LOG)
+            opened.callback(os.close, self._log)
+            self.entries = read_index(founder, founder, Damages())
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Archive:
         return self
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._index)
-        os.close(self._log)
+        self._opened.close()
 
     def note(self, line: str) -> None:
         """Write a line into archive.log."""
@@ -152,47 +148,43 @@ class Archive:
         written, name, size_bytes = self._copy(descriptor, os.path.basename(path))
         after = os.fstat(descriptor)
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
-            os.unlink(written)
+            self._place.remove(written)
             raise ValueError("it was changed while it was copied")
-        if _has(os.path.join(self._place, name), size_bytes):
-            os.unlink(written)
+        if _is_whole(self._place.status_of(name), size_bytes):
+            self._place.remove(written)
         else:
-            os.rename(written, os.path.join(self._place, name))
-        if self._common:
+            self._place.rename(written, name)
+        if self._place is not self._directory:
             self._share(name)
         entry = Entry(path, name, kind, size_bytes, before.st_mtime_ns, changed)
         os.write(self._index, json.dumps(asdict(entry)).encode() + b"\n")
         self.entries[path] = entry
         return entry
 
-    @property
-    def _place(self) -> str:
-        return self._common or self._directory
-
     def _copy(self, source: int, called: str) -> tuple[str, str, int]:
-        """Copy into a new file; returns its path, the name that it shall have, and its size."""
-        written = os.path.join(self._place, f".new.{os.getpid()}")
+        """Copy into a new file; returns its name, the one that it shall have, and its size."""
+        written = f".new.{os.getpid()}"
         hashed, size_bytes = hashlib.sha256(), 0
-        with open(create(written), "wb") as file:
+        with open(self._place.create(written), "wb") as file:
             try:
                 for chunk in _chunks(source):
                     hashed.update(chunk)
                     size_bytes += file.write(chunk)
             except OSError:
-                os.unlink(written)
+                self._place.remove(written)
                 raise
         last_part = re.sub(r"[^A-Za-z0-9._-]", "_", called)[-64:] or "_"
         return written, f"{last_part}_{hashed.hexdigest()[:_HASH_LETTERS]}", size_bytes
 
     def _share(self, name: str) -> None:
         """Have the common content in the experiment too: the same file where links can be, else a copy."""
-        source, target = os.path.join(self._place, name), os.path.join(self._directory, name)
-        if os.path.lexists(target):
+        if self._directory.status_of(name):
             return
-        if _have_one_owner(source, self._directory):
+        common = self._place.status_of(name)
+        if common and common.st_uid == self._directory.status.st_uid:
             with suppress(OSError):
-                return os.link(source, target)
-        with open(open_plain(source), "rb") as content, open(create(target), "wb") as file:
+                return self._place.link(name, self._directory)
+        with open(self._place.open(name), "rb") as content, open(self._directory.create(name), "wb") as file:
             for chunk in _chunks(content.fileno()):
                 file.write(chunk)
 
@@ -204,26 +196,10 @@ def _chunks(descriptor: int) -> Iterator[bytes]:
         place += len(chunk)
 
 
-def _make_directory(path: str) -> None:
-    try:
-        create_directory(path)
-    except FileExistsError:
-        if os.path.islink(path):
-            raise
-
-
-def _have_one_owner(path: str, other: str) -> bool:
-    return os.stat(path).st_uid == os.stat(other).st_uid
-
-
-def _has(path: str, size_bytes: int) -> bool:
+def _is_whole(found: os.stat_result | None, size_bytes: int) -> bool:
     """Whether the content is there already; links to it share it."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_size == size_bytes
+    return found is not None and stat.S_ISREG(found.st_mode) and found.st_size == size_bytes
 
 
-def _open_to_append(path: str) -> int:
-    return open_or_create(path, os.O_WRONLY | os.O_APPEND)
+def _open_to_append(directory: Directory, name: str) -> int:
+    return directory.open_or_create(name, os.O_WRONLY | os.O_APPEND)

@@ -30,7 +30,7 @@ from interpose.experiments.format.layout import DataType, Layout, Packer, Unpack
 from interpose.experiments.format.records import BlockHead, CompressedHead
 from interpose.experiments.format.sequences import Sequences
 from interpose.experiments.maintenance.space import give_back, is_local
-from interpose.experiments.metadata.creating import open_or_create
+from interpose.experiments.metadata.creating import Directory
 from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
 
 LEVEL = 1  # of zstandard; level 3 saves 1 % more and takes a fifth longer
@@ -176,7 +176,8 @@ class Drain:
             raise OSError(error.errno, error.strerror, os.path.join(self._directory, NAME)) from None
 
     def _open(self) -> None:
-        self._into = open_or_create(os.path.join(self._directory, NAME), os.O_RDWR)
+        with Directory(self._directory) as directory:
+            self._into = directory.open_or_create(NAME, os.O_RDWR)
 
     def empty(self) -> None:
         """Truncate `events` once everything was moved and the process has ended."""

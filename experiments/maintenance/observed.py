@@ -17,6 +17,7 @@ from interpose.experiments.format.records import Overview, SiteRecord, StackReco
 from interpose.experiments.format.written_tables import records_file, strings_file
 from interpose.experiments.maintenance.drain import Drain
 from interpose.experiments.metadata import describe, names
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.log import parse_log
 from interpose.experiments.metadata.map import Intrinsic, map_document
 from interpose.experiments.model.files import Damages
@@ -85,7 +86,8 @@ class Observed:
     def compress(self) -> None:
         """Compress the events. Nobody may write them any longer. Raises OSError, ExperimentError."""
         data = self._description.log.data
-        drain = Drain(self.directory, os.path.basename(self.directory), data["events"], data["events.zst"])
+        directory = without_links(self.directory)
+        drain = Drain(directory, os.path.basename(directory), data["events"], data["events.zst"])
         with drain:
             for waiting in [*drain.full(), *drain.rest()]:
                 drain.move(waiting, give=False)

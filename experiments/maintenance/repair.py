@@ -16,46 +16,52 @@ from interpose.experiments.format.compressed import CompressedFile, Found
 from interpose.experiments.format.elements import LARGEST_XML_BYTES
 from interpose.experiments.format.layout import DataType, LayoutError
 from interpose.experiments.metadata import names
-from interpose.experiments.metadata.creating import replacing
+from interpose.experiments.metadata.creating import Directory
 from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.model.experiment import Experiment
-from interpose.experiments.model.files import Damages, DataFile, OpenFile, open_plain
+from interpose.experiments.model.files import Damages, DataFile, OpenFile
 
 _CLOSINGS = {names.LOG: b"</experiment>\n", names.MAP: b"</map>\n"}
 _EMPTY_MAP = b'<?xml version="1.0" encoding="utf-8"?>\n<map>'
 
 
 def repair(founder: str) -> None:
-    """Repair the experiment in the directory `founder`, in its place. Raises OSError, ExperimentError."""
-    for directory in [founder, *_descendants(founder)]:
-        for name in _CLOSINGS:
-            _repair_xml(directory, name)
-        try:
-            log = read_log(os.path.join(directory, names.LOG), directory, Damages())
-        except ExperimentError:
-            continue
-        for data in log.data.values():
-            if data.name == compressed.NAME:
-                _repair_compressed(directory, data, log)
-            else:
-                _repair_data(os.path.join(directory, data.name), data, log)
+    """Repair the experiment in the directory `founder`, in its place. Raises OSError; ExperimentError, also
+    if a part of that path is a link."""
+    for path in [founder, *_descendants(founder)]:
+        with Directory(path) as directory:
+            _repair(directory)
+
+
+def _repair(directory: Directory) -> None:
+    for name in _CLOSINGS:
+        _repair_xml(directory, name)
+    try:
+        log = read_log(os.path.join(directory.path, names.LOG), directory.path, Damages())
+    except ExperimentError:
+        return
+    for data in log.data.values():
+        if data.name == compressed.NAME:
+            _repair_compressed(directory, data, log)
+        else:
+            _repair_data(directory, data, log)
 
 
 def _descendants(founder: str) -> list[str]:
-    return [process.directory for process in Experiment(founder).processes[1:]]
+    found = Experiment(founder).processes[1:]
+    return [os.path.join(founder, os.path.basename(process.directory)) for process in found]
 
 
-def _open(path: str) -> int | None:
+def _open(directory: Directory, name: str) -> int | None:
     """A descriptor of the plain file to change; None if there is none."""
     try:
-        os.close(open_plain(path))
-        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return directory.open(name, os.O_RDWR)
     except OSError:
         return None
 
 
-def _repair_xml(directory: str, name: str) -> None:
-    descriptor = _open(os.path.join(directory, name))
+def _repair_xml(directory: Directory, name: str) -> None:
+    descriptor = _open(directory, name)
     if descriptor is None:
         return
     with open(descriptor, "r+b") as file:
@@ -96,10 +102,10 @@ def _end_of_whole_elements(data: bytes) -> int | None:
     return None
 
 
-def _repair_data(path: str, data: DataType, log: Log) -> None:
+def _repair_data(directory: Directory, data: DataType, log: Log) -> None:
     if os.sep in data.name or not data.name.isalnum() or data.block_bytes <= 0:
         return
-    descriptor = _open(path)
+    descriptor = _open(directory, data.name)
     if descriptor is None:
         return
     try:
@@ -162,11 +168,11 @@ def _is_block(head: bytes, offset: int) -> bool:
     return int.from_bytes(head[offset : offset + 4], "little") == BLOCK_MAGIC
 
 
-def _repair_compressed(directory: str, data: DataType, log: Log) -> None:
+def _repair_compressed(directory: Directory, data: DataType, log: Log) -> None:
     """Replace the file of compressed events by its whole blocks, at once for all readers."""
-    path = os.path.join(directory, compressed.NAME)
+    path = os.path.join(directory.path, compressed.NAME)
     events = log.data.get("events")
-    if events is None or events.layout is None or not os.path.lexists(path):
+    if events is None or events.layout is None or not directory.status_of(compressed.NAME):
         return
     damages = Damages()
     try:
@@ -175,13 +181,13 @@ def _repair_compressed(directory: str, data: DataType, log: Log) -> None:
         return
     whole = [found for found, _ in file.blocks()]
     if file.size_bytes() > (whole[-1].end if whole else 0) or damages.count:
-        _keep_only(whole, path)
+        _keep_only(whole, directory)
 
 
-def _keep_only(blocks: list[Found], path: str) -> None:
-    descriptor = open_plain(path)
+def _keep_only(blocks: list[Found], directory: Directory) -> None:
+    descriptor = directory.open(compressed.NAME)
     try:
-        with replacing(path) as kept:
+        with directory.replacing(compressed.NAME) as kept:
             for found in blocks:
                 kept.write(OpenFile(descriptor).read(found.offset, found.end - found.offset))
                 kept.write(bytes(-kept.tell() % compressed.ALIGNED_BYTES))

@@ -31,8 +31,8 @@ class Experiment:
     """
 
     def __init__(self, directory: str, damages: Damages | None = None) -> None:
-        self.directory = os.path.abspath(directory)
-        self.name = os.path.basename(self.directory)
+        self.directory = os.path.realpath(directory)  # once: what leads there may change
+        self.name = os.path.basename(os.path.abspath(directory))
         self.damages = Damages() if damages is None else damages
         self.packed: str | None = None
         _refuse_what_is_none(directory)

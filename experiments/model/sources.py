@@ -153,7 +153,7 @@ def archive(archive: Archive, wanted: Iterable[Wanted], roots: Roots, limits: Li
 
 def _copied(archive: Archive, wanted: Wanted, roots: Roots, largest_bytes: int) -> Entry:
     """Raises Refused, OSError, or ValueError if the path cannot be one."""
-    with rights_of_owner(archive.founder):
+    with rights_of_owner(archive.founder.status):
         real = os.path.realpath(wanted.path)
         if _is_private(wanted.path) or _is_private(real):
             raise Refused("its name is that of a secret")

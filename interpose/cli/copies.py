@@ -8,6 +8,7 @@ import tempfile
 from interpose.analysis.recording.ending import is_running
 from interpose.errors import ExperimentError, InterposeError
 from interpose.experiments.maintenance import copying, packed, saving
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.known_damage import keep_known
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damages
@@ -40,7 +41,7 @@ def copy(source: str, target: str) -> Damages:
 
 def _unpack(source: str, target: str, damages: Damages) -> None:
     """Nothing is at `target` before all is there."""
-    above = os.path.dirname(os.path.abspath(target))
+    above = os.path.dirname(without_links(target))
     with tempfile.TemporaryDirectory(prefix=".interpose-", dir=above) as directory:
         unpacked = packed.unpack(source, directory, damages)
         keep_known(unpacked, damages)
@@ -53,7 +54,7 @@ def _copy(source: str, target: str) -> None:
     except ExperimentError:
         return copying.copy(source, target)  # what cannot be read can be copied
     if any(is_running(process) for process in experiment.processes):
-        os.stat(os.path.dirname(os.path.abspath(target)))  # its directory is not made
+        os.stat(os.path.dirname(without_links(target)))  # its directory is not made
         saving.save(experiment, is_running, target)
     else:
         copying.copy(source, target)

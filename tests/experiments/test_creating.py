@@ -1,18 +1,23 @@
 """What root adds to another user's experiment is that user's, and root gives nothing away that was not just made."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tracing import environment, start_in
 
 from interpose.cli.main import main
-from interpose.experiments.metadata.creating import create, create_directory, open_or_create, replacing
+from interpose.errors import ExperimentError
+from interpose.experiments.maintenance.repair import repair
+from interpose.experiments.metadata.creating import Directory, replacing
 from interpose.experiments.model.experiment import Experiment
 from tests.build import Build
 
@@ -138,13 +143,16 @@ def test_what_stands_in_the_place_of_a_new_file_is_left_as_it_was(theirs, tmp_pa
     (theirs / "link").symlink_to(tmp_path / "root's")
     os.link(tmp_path / "root's", theirs / "hard")
 
-    for attempt in (lambda: create(str(theirs / "link")), lambda: open_or_create(str(theirs / "link"), os.O_RDWR)):
-        with pytest.raises(OSError):
-            attempt()
-    os.close(open_or_create(str(theirs / "hard"), os.O_RDWR))
-    (theirs / "directory").symlink_to(tmp_path)
-    with pytest.raises(FileExistsError):
-        create_directory(str(theirs / "directory"))
+    with Directory(str(theirs)) as directory:
+        for attempt in (directory.create, directory.open, partial(directory.open_or_create, access=os.O_RDWR)):
+            with pytest.raises(OSError):
+                attempt("link")
+        os.close(directory.open_or_create("hard", os.O_RDWR))
+        (theirs / "directory").symlink_to(tmp_path)
+        with pytest.raises(FileExistsError):
+            directory.create_directory("directory")
+        with pytest.raises(ExperimentError):
+            directory.below("directory")
     with replacing(str(theirs / "link")) as file:
         file.write(b"theirs")
 
@@ -169,12 +177,125 @@ def test_a_writer_that_fails_leaves_what_was_there(theirs):
 def test_a_directory_is_for_the_group_where_the_experiment_is(theirs):
     theirs.chmod(0o2750)
 
-    create_directory(str(theirs / "archives"))
-    os.close(create(str(theirs / "archives" / "index.jsonl")))
+    with Directory(str(theirs)) as directory, directory.below("archives") as archives:
+        os.close(archives.create("index.jsonl"))
 
     modes = [oct(os.stat(theirs / each).st_mode & 0o7777) for each in ("archives", "archives/index.jsonl")]
     assert modes == ["0o2750", "0o640"]
     assert not_theirs(theirs) == []
+
+
+def as_their_owner(*words):
+    subprocess.run([*AS_USER, *words], check=True)
+
+
+def swap(path, target):
+    """What the user does to have what is written at `path` written at `target`."""
+    as_their_owner("mv", str(path), f"{path}.old")
+    as_their_owner("ln", "-s", str(target), str(path))
+
+
+def wait_until_it_has_open(process, path):
+    descriptors = Path(f"/proc/{process.pid}/fd")
+    while process.poll() is None:
+        for each in descriptors.iterdir():
+            with suppress(OSError):
+                if each.samefile(path):
+                    return
+    raise AssertionError(process.communicate())
+
+
+def archive_as_root(experiment, target, swapped):
+    """Archive, and have the user swap a directory once the index is open, which another process holds until then."""
+    index = experiment / "archives" / "index.jsonl"
+    index.parent.mkdir()
+    index.touch()
+    give(experiment)
+    command = [sys.executable, "-m", "interpose", "archive", str(experiment)]
+    with open(index) as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+        wait_until_it_has_open(process, index)
+        swap(swapped, target)
+    return process.communicate()[1]
+
+
+def test_root_archives_into_the_directory_that_it_opened_though_the_user_puts_a_link_there(experiment, tmp_path):
+    said = archive_as_root(experiment, tmp_path, experiment / "archives")
+
+    kept = experiment / "archives.old"
+    assert said == "interpose: test.1.er: 1 file archived\n"
+    assert list(tmp_path.iterdir()) == []
+    assert len([each for each in kept.iterdir() if each.name.startswith("orders.py_")]) == 1
+    assert not_theirs(kept) == []
+
+
+def test_root_archives_nothing_elsewhere_if_the_user_puts_a_link_in_place_of_the_experiment(experiment, tmp_path):
+    (tmp_path / "archives").mkdir()
+
+    archive_as_root(experiment, tmp_path, experiment)
+
+    assert list(tmp_path.rglob("*")) == [tmp_path / "archives"]
+
+
+@pytest.mark.parametrize("swapped", ["runs/test.1.er", "runs"])
+def test_root_s_notes_go_nowhere_else_if_the_user_swaps_directories_while_an_editor_is_open(
+    experiment, theirs, tmp_path, monkeypatch, capsys, swapped
+):
+    (theirs / "runs").mkdir()
+    experiment = experiment.rename(theirs / "runs" / "test.1.er")
+    give(theirs)
+    (tmp_path / "test.1.er").mkdir()
+    target = tmp_path if swapped == "runs" else tmp_path / "test.1.er"
+    (tmp_path / "test.1.er" / "notes").write_text("root's")
+    there, as_user = theirs / swapped, " ".join(AS_USER)
+    editor = tmp_path / "editor"
+    editor.write_text(f'{as_user} mv {there} {there}.old\n{as_user} ln -s {target} {there}\necho ADDED >> "$1"\n')
+    monkeypatch.setenv("VISUAL", f"sh {editor}")
+
+    code = main(["notes", "--edit", str(experiment)])
+
+    assert (code, capsys.readouterr().err) == (
+        1,
+        f"interpose: {experiment}: {there.name} is a link or a file, not a directory\n",
+    )
+    assert (tmp_path / "test.1.er" / "notes").read_text() == "root's"
+    assert [each.name for each in (tmp_path / "test.1.er").iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize("owner", [0, USER + 1])
+def test_root_archives_nothing_into_a_directory_of_another_owner(experiment, owner, capsys):
+    (experiment / "archives").mkdir()
+    os.chown(experiment / "archives", owner, owner)
+
+    code = main(["archive", str(experiment)])
+
+    assert (code, list((experiment / "archives").iterdir())) == (1, [])
+    expected = f"interpose: {experiment}/archives: has another owner than the experiment\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_an_experiment_may_be_named_by_a_link(experiment, theirs):
+    (theirs / "latest.er").symlink_to("test.1.er")
+
+    assert main(["notes", str(theirs / "latest.er"), "--add", "by root"]) == 0
+    assert main(["archive", str(theirs / "latest.er")]) == 0
+
+    assert (experiment / "notes").read_text() == "by root\n"
+    assert not_theirs(experiment) == []
+
+
+def test_a_link_in_the_place_of_an_experiment_is_not_repaired(experiment, tmp_path):
+    shutil.copytree(experiment, tmp_path / "root's.er")
+    log = tmp_path / "root's.er" / "log.xml"
+    log.write_bytes(log.read_bytes()[:-5])
+    before = log.read_bytes()
+    swap(experiment, tmp_path / "root's.er")
+
+    with pytest.raises(ExperimentError):
+        repair(str(experiment))
+
+    assert log.read_bytes() == before
 
 
 STEPS = """

@@ -112,4 +112,4 @@ def _directory(path: str | None) -> str | None:
     """The common directory. Raises UsageError if it is not there."""
     if path is not None and not os.path.isdir(path):
         raise UsageError(f"-d {path}: not a directory")
-    return path and os.path.abspath(path)
+    return path and os.path.realpath(path)

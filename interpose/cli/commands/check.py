@@ -16,6 +16,7 @@ from interpose.experiments.maintenance.copying import copy, refuse_what_is_none
 from interpose.experiments.maintenance.packed import DamagedArchive
 from interpose.experiments.maintenance.repair import repair
 from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import Damage
 from interpose.reports.formats.table import clean
@@ -101,5 +102,5 @@ def _repaired(path: str, arguments: argparse.Namespace) -> str:
         if os.path.lexists(target):
             raise ExperimentError(f"{target}: already exists")
         do(partial(copy, path, target), target)
-    do(partial(repair, target), target)
+    do(partial(repair, without_links(target)), target)
     return target

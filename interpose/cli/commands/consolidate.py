@@ -18,6 +18,7 @@ from interpose.cli.messages import say
 from interpose.errors import InterposeError, UsageError
 from interpose.experiments.maintenance.writing import write_process
 from interpose.experiments.metadata import names
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.group import is_group, members
 from interpose.experiments.metadata.notes import write_notes
 from interpose.experiments.metadata.pauses import pauses_of
@@ -125,7 +126,7 @@ def _program(process: Process) -> tuple[str, ...]:
 
 def _write(path: str, merged: list[Merged], paths: list[str], whole_ns: int) -> str:
     """Make the experiment; returns its name. Raises OSError, InterposeError."""
-    directory, name = os.path.split(os.path.abspath(path))
+    directory, name = os.path.split(without_links(path))
     made = names.create(directory, name)
     try:
         for number, each in enumerate(merged):

@@ -99,10 +99,11 @@ def create_experiment(directory: str, name: str, group_reads: bool) -> str:
 
 def add_notes(experiment: str, texts: list[str]) -> None:
     """Keep the notes of the command line; where they cannot be kept, say so."""
+    from interpose.experiments.metadata.creating import without_links
     from interpose.experiments.metadata.notes import write_notes
 
     try:
-        write_notes(experiment, [line for text in texts for line in text.splitlines()])
+        write_notes(without_links(experiment), [line for text in texts for line in text.splitlines()])
     except (OSError, InterposeError) as error:
         say(f"-C: {error}")
 

@@ -9,6 +9,7 @@ from interpose.cli.messages import say
 from interpose.cli.running.recorded_founder import Begun
 from interpose.errors import ExperimentError
 from interpose.experiments.metadata.control import Control
+from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.labels import Mark, read_marks, write_marks
 from interpose.experiments.model.files import Damages
 
@@ -20,7 +21,7 @@ class Sampler:
 
     def __init__(self, experiment: str, asked_by: signal.Signals) -> None:
         self.signals = frozenset({asked_by})
-        self._begun = Begun(experiment)
+        self._begun = Begun(without_links(experiment))
         self._taken = 0
 
     def signalled(self, number: signal.Signals) -> None:
