@@ -28,6 +28,7 @@ OUTSIDE_CALLS = 0  # the pool for time outside calls; other pools have the numbe
 USUAL_NS = 10_000_000  # between two samples, where a thread has only one
 SEEN_AFTER = 10  # intervals of CPU time after which a sample that ran says nothing of those that were ready before
 
+
 class Place(NamedTuple):
     """Where a sample found its thread: the number of the stack, and of the task's name or 0."""
 
