@@ -399,7 +399,8 @@ class Settings(InForce):
         key="lines-system",
         form="0|1",
         default="0",
-        meaning="1: record user and system time of each line separately; costs a system call for each line",
+        meaning="1: record user and system time of each line separately; costs a system call for each line. A line"
+        " that takes less CPU time than its recording has only user time",
     )
     statements = setting(
         values.parse_switch,

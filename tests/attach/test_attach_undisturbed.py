@@ -231,6 +231,7 @@ def test_when_attaching_is_killed_the_program_is_left_as_it_was(running):
 def test_a_program_that_is_killed_meanwhile_is_told_in_a_line(running):
     for requests in (1, 2, 3, 5, 8, 15, 30, 60, 100, 140):
         program = running(TRACING)
+        program.attach()
         words = [sys.executable, "-c", KILLED, "program", str(requests), "detach", str(program.pid)]
         done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S)
 

@@ -9,8 +9,8 @@ from interpose.analysis.profile.profiled import OWN_CODE
 from interpose.reports.formats.units import count, percent
 from interpose.reports.sentences.wording import Wording, quoted
 
-# Samples cannot tell lines of a function from functions of C that return soon (docs/profile.md).
-_SAID = {OWN_CODE: "its own code or short C functions"}
+# What samples cannot tell from the lines of a Python function (docs/profile.md).
+_OR_SHORT = " or short C functions"
 
 
 def processor(words: Wording, finding: Finding) -> str:
@@ -44,12 +44,17 @@ def _what_computes(words: Wording, finding: Finding) -> str:
     if not finding.inner:
         return ": CPU time"
     if finding.inner[0].what == OWN_CODE and finding.inner[0].share >= OWN_SHARE:
-        return f": CPU time of {_SAID[OWN_CODE]}"
+        return f": CPU time of {_code(finding, OWN_CODE)}"
     first, *others = [
-        (percent(round(100 * each.share), 100), words.line(each.site) if each.site else _SAID.get(each.what, each.what))
+        (percent(round(100 * each.share), 100), words.line(each.site) if each.site else _code(finding, each.what))
         for each in finding.inner
     ]
     return f", {first[0]} of it in {first[1]}{''.join(f', {share} in {what}' for share, what in others)}: CPU time"
+
+
+def _code(finding: Finding, what: str) -> str:
+    is_of_python = what == OWN_CODE and not (finding.site and finding.site.is_native)
+    return what + _OR_SHORT if is_of_python else what
 
 
 def _called(words: Wording, finding: Finding) -> str:
