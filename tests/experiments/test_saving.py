@@ -108,6 +108,7 @@ while True:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ring", ["off", "1MiB"])
 def test_a_copy_of_a_program_that_forks_is_undamaged_and_names_no_child_that_it_has_not(
     tmp_path, start, interpose, ring

@@ -31,6 +31,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.long
 def test_pickling_arguments_of_a_pool_is_named_with_all_of_its_time(record):
     (feeder_s, all_s), experiment = record(PROGRAM, "--profile", "250")
     samples = sum(each.samples for each in Sampled(experiment.founder).samples() if each.state == RUNS)
