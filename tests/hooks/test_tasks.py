@@ -16,50 +16,38 @@ from interpose.experiments.format.records import Event
 from interpose.experiments.format.traces import read_stretches
 
 # Each `work` runs in a task of its own. `other` is a task before them, whose lines are not recorded.
-TASKS = """
-import asyncio, time
+WORKS = """
+import time, LIBRARY
 
 async def other():
-    await asyncio.sleep(0)
+    await LIBRARY.sleep(0)
     time.sleep(0.001)
 
 async def work0():
-    await asyncio.sleep(0.03)
+    await LIBRARY.sleep(0.03)
     time.sleep(0.001)
 
 async def work1():
-    await asyncio.sleep(0.02)
+    await LIBRARY.sleep(0.02)
     time.sleep(0.001)
 
 async def work2():
-    await asyncio.sleep(0.01)
+    await LIBRARY.sleep(0.01)
     time.sleep(0.001)
-
+"""
+TASKS = (
+    WORKS.replace("LIBRARY", "asyncio")
+    + """
 async def main():
     await asyncio.gather(other())
     await asyncio.gather(work0(), work1(), work2())
 
 asyncio.run(main())
 """
-TRIO = """
-import time, trio
-
-async def other():
-    await trio.sleep(0)
-    time.sleep(0.001)
-
-async def work0():
-    await trio.sleep(0.03)
-    time.sleep(0.001)
-
-async def work1():
-    await trio.sleep(0.02)
-    time.sleep(0.001)
-
-async def work2():
-    await trio.sleep(0.01)
-    time.sleep(0.001)
-
+)
+TRIO = (
+    WORKS.replace("LIBRARY", "trio")
+    + """
 async def main():
     await other()
     async with trio.open_nursery() as nursery:
@@ -68,6 +56,7 @@ async def main():
 
 trio.run(main)
 """
+)
 GREENLETS = """
 import time
 from greenlet import getcurrent, greenlet

@@ -34,8 +34,8 @@ class Watching:
         return known or [each for each, at in sites if None in at] or living
 
     def without_idle(self, rows: list[Calls], children: Sequence[Children]) -> list[Calls]:
-        """The waits `rows` for `children`; of threads that are not main threads, while all of the children were mostly
-        idle, only the part in which these were not."""
+        """The waits `rows` for `children`. If only threads other than main ones wait, and all the children were mostly
+        idle, only the part of the waits in which the children were not idle."""
         busy = max((self._busy_share(each) for each in children), default=1.0)
         is_idle = busy < 1 - IDLE_SHARE and not any(self._is_main(*thread) for row in rows for thread in row.threads)
         return [replace(row, wall_ns=round(row.wall_ns * busy)) for row in rows] if is_idle else rows
