@@ -49,3 +49,13 @@ def test_missing_calls_end_every_export_with_the_line_of_a_report(place, format_
     exported = main(["export", "--to", format_name, "-o", str(place / "out"), str(path)]), capsys.readouterr().err
 
     assert reported == exported == (3, "interpose: t.1.er/events: 3 of 3 recorded calls are not there\n")
+
+
+@pytest.mark.parametrize("chosen", [[], ["--last", "1"], ["--format", "csv"], ["--filter", "WALL > 0"]])
+def test_missing_calls_end_a_list_of_calls_with_the_same_line(place, chosen, capsys):
+    path = small(place / "t.1.er", whole_files=True).write()
+    os.truncate(path / "events", 0)
+
+    listed = main(["events", *chosen, str(path)]), capsys.readouterr().err
+
+    assert listed == (3, "interpose: t.1.er/events: 3 of 3 recorded calls are not there\n")

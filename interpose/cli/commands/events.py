@@ -12,6 +12,7 @@ from interpose.analysis.calls.clipping import clips
 from interpose.analysis.calls.structure import is_consolidated_alone, structure
 from interpose.analysis.calls.trace import ENDED, Traced, last, slowest, trace, with_one_start
 from interpose.analysis.expressions.filters import Filter
+from interpose.analysis.recording.missing import note_missing_events
 from interpose.cli.experiment_choice import (
     add_experiment_argument,
     add_label_argument,
@@ -82,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         rows = rows if arguments.startup or arguments.format != "text" else with_one_start(rows)
         write_table(events_table(experiment, islice(rows, arguments.limit)), arguments)
+    note_missing_events(experiment)
     return note_damages(experiment)
 
 
