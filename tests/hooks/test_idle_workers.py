@@ -452,7 +452,7 @@ def serve_beside_a_child():
     asyncio.run(main())
 def serve_and_await_a_child():
     async def main():
-        await serve(await asyncio.create_subprocess_exec("sleep", "0.2", stdout=PIPE), True)
+        await serve(await asyncio.create_subprocess_exec("sleep", "0.6", stdout=PIPE), True)
     asyncio.run(main())
 def serve_beside_a_pool():
     with multiprocessing.get_context("fork").Pool(2) as pool:
