@@ -36,13 +36,13 @@ def find_ancestor() -> str:
     A program may start its children with a copy of its own environment, without the recorder's additions to the real
     one. Then the mapped files of their parents show the ancestor.
     """
-    pid = os.getppid()
+    pid = 0
     for _ in range(ANCESTORS):
+        pid = _parent_of(pid) if pid else os.getppid()
         if pid <= 1:
             break
         if found := recorded_in(pid):
             return f"{pid} {found[0]} {found[1]}"
-        pid = _parent_of(pid)
     return ""
 
 

@@ -64,3 +64,13 @@ def test_the_list_of_an_older_kernel_names_the_same_experiments(tmp_path, monkey
         child.stdin.close()
 
     assert found == listed == [str(threads.parent)]
+
+
+def test_no_parent_is_asked_for_beyond_the_last_that_is_looked_at(monkeypatch):
+    asked, looked_at = [], []
+    monkeypatch.setattr(descent, "_parent_of", lambda pid: asked.append(pid) or pid + 1)
+    monkeypatch.setattr(descent, "recorded_in", looked_at.append)
+
+    assert descent.find_ancestor() == ""
+    assert looked_at == [os.getppid() + step for step in range(descent.ANCESTORS)]
+    assert asked == looked_at[:-1]
