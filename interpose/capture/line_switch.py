@@ -3,20 +3,20 @@
 import os
 
 
-class Lines:
-    """The switch of line trace; its imports are made when it is first switched on."""
+def switch_lines(wanted):
+    """The switch, a function; its imports are made when it is first called."""
+    from interpose.timing import shims
 
-    def __init__(self, wanted):
-        from interpose.timing import shims
+    unrecorded = shims.unrecorded
+    choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
+    how = (wanted.lines_depth, wanted.lines_system)
 
-        self._unrecorded = shims.unrecorded
-        self._choices = [(os.fsencode(module), os.fsencode(function)) for module, function in wanted.lines]
-        self._how = (wanted.lines_depth, wanted.lines_system)
-
-    def __call__(self, on, to):
-        with self._unrecorded():  # an import of ours, and calibration
+    def switch(on, to):
+        with unrecorded():  # an import of ours, and calibration
             from interpose.timing import lines
 
             if on and not lines.is_prepared():
-                lines.begin(self._choices, *self._how)
+                lines.begin(choices, *how)
         return lines.trace(on, os.fsencode(to))
+
+    return switch

@@ -23,7 +23,7 @@ from interpose.capture.interposed import (  # noqa: E402
     load_collectors,
     load_libraries,
 )
-from interpose.capture.line_switch import Lines  # noqa: E402
+from interpose.capture.line_switch import switch_lines  # noqa: E402
 from interpose.config import in_force, settings_file  # noqa: E402
 from interpose.config.command_line import kept_arguments  # noqa: E402
 from interpose.config.program import import_directories, import_roots, is_exempt, library_directories, program_name  # noqa: E402  # noqa: E402
@@ -375,7 +375,7 @@ def begin_lines(wanted):
     """Let the program switch line trace on and off; it is on from the beginning where lines are wanted."""
     if "t" in sys.abiflags:
         return
-    switch = Lines(wanted)
+    switch = switch_lines(wanted)
     if "lines" in wanted.record:
         switch(True, "")
     if "interpose.boot" in sys.modules:
