@@ -169,8 +169,10 @@ static void learn_socket(struct descriptor *known, int number)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
-    int listens = 0;
+    int listens = 0, family = 0;
     known->kind = KIND_net;
+    if (option_of(number, SO_DOMAIN, &family) && family == AF_UNIX)
+        known->known = KNOWN_LOCAL;
     __atomic_store_n(&networks_known, true, __ATOMIC_RELAXED);
     if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
@@ -223,7 +225,7 @@ static void learn(struct descriptor *known, int number)
 {
     static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};
     struct stat status;
-    *known = (struct descriptor){.known = 1, .kind = KIND_file, .role = known->role};
+    *known = (struct descriptor){.known = KNOWN, .kind = KIND_file, .role = known->role};
     bool there = fstat(number, &status) == 0;
     if (there && S_ISSOCK(status.st_mode)) {
         learn_socket(known, number);
@@ -404,7 +406,7 @@ void descriptor_set(int number, struct descriptor known)
 {
     if (number < 0 || number >= DESCRIPTORS_KNOWN)
         return;
-    known.known = 1;
+    known.known = KNOWN;
     descriptor_put(&descriptors[number], &known);
     reach(number);
 }

@@ -19,6 +19,9 @@ enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERIT
 /* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
+/* `local`: a socket of Unix's family, whose other end is on this machine. */
+enum known { KNOWN_NOT, KNOWN, KNOWN_LOCAL };
+
 enum { WATCHERS = 2 };
 
 /* What the process has been up to now: one that never waited for a listener, one that did, or one that also got a request. */
@@ -28,7 +31,7 @@ enum service { SERVICE_NONE, SERVICE_OFFERED, SERVICE_USED };
 
 struct descriptor {
     _Alignas(8) uint32_t name; /* a number in strings; with the next four it is one word */
-    uint8_t known;
+    uint8_t known; /* enum known */
     uint8_t kind; /* file, screen, net or process (pipes) */
     uint8_t role, last;
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */

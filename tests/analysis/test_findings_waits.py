@@ -455,3 +455,15 @@ def test_a_wait_for_a_processor_in_repeated_calls_would_go_with_them(tmp_path, d
     found = found_in(Survey(Analysis(Experiment(str(build.write())))))
 
     assert next(each.rule for each in found if each.rule != "unexplained wait") == first
+
+
+def test_of_repeated_calls_one_that_took_far_longer_is_told_apart_from_the_others(shop):
+    shop.call("os.read", "net", "10.0.0.1:80", each_ns=2_000 * MS)
+    for _ in range(20):
+        shop.call("os.read", "net", "10.0.0.1:80", each_ns=MS)
+    survey = shop.survey()
+    (found,) = [each for each in found_in(survey) if each.rule == "slow calls"]
+
+    words = Sentences([found], "/home/u", survey.matters_ns).of(found)
+    assert "21 calls of os.read" in words
+    assert ", 2.00 s in one, 1.00 ms in each other (" in words

@@ -77,6 +77,15 @@ def test_helpers_of_multiprocessing_are_idle(traced, way):
     assert not [line for process in done.experiment.processes[1:] for line in lines(process) if line[0] == "<string>"]
 
 
+@pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
+def test_who_starts_a_process_of_multiprocessing_waits_for_it_and_not_for_the_network(traced, way):
+    done = traced(SPAWNS, way).ended_well()
+    founder = done.experiment.founder
+    called = [founder.intrinsic(event.intrinsic) for event in events_of(founder)]
+
+    assert {each.kind for each in called if each.name in ("os.read", "os.write")} <= {"process", "file"}
+
+
 def test_who_reads_the_output_of_its_child_waits_for_the_child(traced):
     done = traced(READS).ended_well()
 

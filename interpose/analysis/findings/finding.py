@@ -19,6 +19,11 @@ FAR_LONGER_NS = 50_000_000
 FAR_LONGER = 10
 
 
+def is_far_longer(longest_ns: int, rest_ns: int, others: int) -> bool:
+    """Whether one call took far longer than the `others`, which took `rest_ns` together."""
+    return longest_ns >= max(FAR_LONGER_NS, rest_ns, FAR_LONGER * rest_ns // others)
+
+
 @dataclass(eq=False)
 class Calls:
     """Calls of one intrinsic, from one line, with one detail, within transactions of one name.
@@ -115,7 +120,7 @@ class Calls:
             return None
         longest_ns, calls = min(self.longest_ns, self.wall_ns), self.calls - 1
         rest_ns = self.wall_ns - longest_ns
-        if longest_ns < max(FAR_LONGER_NS, rest_ns, FAR_LONGER * rest_ns // calls):
+        if not is_far_longer(longest_ns, rest_ns, calls):
             return None
         cpu_ns, error = min(self.cpu_ns, rest_ns), self._error_of(longest_ns)
         failed = min(self.failed - (error is not None), calls)
@@ -208,9 +213,10 @@ class Finding:
     count, if the evidence also has others, such as the fetches of statements; else 0. If most of the evidence may be at
     other lines than the named one, `named_ns` is the wall time of the named line's calls; else 0. `starter` is the line
     that started the child processes, if it is one, and another than that of the evidence; `recording_ns` is what
-    recording took in them, estimated. `failing` are calls in the function that sleeps, which mostly failed. `reopened`
-    is a file that the function which computes opened so often without a recorded change. A finding below its `floor`
-    is not reported. Nor is one that has most of its evidence in another one of less `precedence`.
+    recording took in them, estimated; `is_forkserver` if multiprocessing's forkserver is one of them. `failing` are
+    calls in the function that sleeps, which mostly failed. `reopened` is a file that the function which computes
+    opened so often without a recorded change. A finding below its `floor` is not reported. Nor is one that has most of
+    its evidence in another one of less `precedence`.
     """
 
     rule: str
@@ -234,6 +240,7 @@ class Finding:
     named_ns: int = 0
     starter: Site | None = None
     recording_ns: int = 0
+    is_forkserver: bool = False
     failing: tuple[Calls, ...] = ()
     reopened: tuple[str, int] = ("", 0)
     floor: Floor = NO_FLOOR
@@ -245,6 +252,12 @@ class Finding:
         time_ns = self.wall_ns if floor.is_of_evidence else self.bound_ns
         is_often = calls >= max(floor.calls * max(floor.changes, 1), floor.a_unit * self.units)
         return is_often and time_ns >= floor.least_ns(matters_ns)
+
+    def one_of(self, number: int) -> int:
+        """What one of its `number` calls, or children, took, if that is far longer than each of the others; else 0."""
+        longest_ns = min(max((row.longest_ns for row in self.rows), default=0), self.wall_ns)
+        is_known = number > 1 and not self.is_estimated and not any(row.unended for row in self.rows)
+        return longest_ns if is_known and is_far_longer(longest_ns, self.wall_ns - longest_ns, number - 1) else 0
 
     @property
     def transactions(self) -> list[str]:

@@ -18,6 +18,7 @@ from interpose.analysis.findings.watching import Watching
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.installed import package_of, packages_above
 from interpose.analysis.recording.left_out import left_out
+from interpose.analysis.recording.lineage import forkserver_line
 from interpose.analysis.time.waits_for_turns import takes_from_pool
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
@@ -155,6 +156,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     experiment = survey.analysis.experiment
     children = [each for each in children_of(experiment) if each.wall_ns]
     parents = {number for number, each in enumerate(experiment.processes) if each.children or each.descendants}
+    forkservers = set(map(forkserver_line, experiment.processes)) - {None}
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
     calls = [each for each in survey.of_kind("process") if each.intrinsic not in NO_WAITS and not is_message(each)]
@@ -179,6 +181,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
                 floor=floor,
                 starter=_starter(there, site),
                 recording_ns=_recording_ns(survey, there),
+                is_forkserver=site in forkservers,
             )
         elif site and site.own:
             yield found("slow calls", rows, floor=floor)

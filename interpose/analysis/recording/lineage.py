@@ -13,11 +13,13 @@ from interpose.analysis.recording.life import began_ns, ended_ns
 from interpose.experiments.format.children import EXCLUDED, EXEC, LEFT_NO_EXPERIMENT, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
 
 # Options of the interpreter that a word belongs to, the next or the rest of this one: `-X dev`, `-Xdev`, `-Im shop`.
 _WITH_WORD = re.compile(r"-[^-cmWX]*([cmWX])|--check-hash-based-pycs$")
 
 MULTIPROCESSING_CHILD = " (multiprocessing child)"
+_HELPERS = ("/multiprocessing/forkserver.py", "/multiprocessing/resource_tracker.py")
 _MULTIPROCESSING = ("/multiprocessing", "/loky/backend")  # directories
 
 
@@ -116,6 +118,17 @@ def main_of(process: Process) -> Process:
 def _is_of_multiprocessing(process: Process, starter: Process) -> bool:
     frames = starter.frames(process.started_as.record.stack) if process.started_as else ()
     return any(not each.own and each.file.rpartition("/")[0].endswith(_MULTIPROCESSING) for each in frames)
+
+
+def forkserver_line(process: Process) -> Site | None:
+    """The own line where multiprocessing started this one to fork others; None of other processes. It also starts its
+    resource tracker from there."""
+    if not process.starter or not process.started_as:
+        return None
+    stack = process.started_as.record.stack
+    files = [each.file for each in process.starter.frames(stack)]
+    helper = next((each for each in files if each.endswith(_HELPERS)), "")
+    return process.starter.own_line(stack) if helper.endswith("/forkserver.py") else None
 
 
 def tree(experiment: Experiment) -> list[Node]:

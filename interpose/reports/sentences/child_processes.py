@@ -9,7 +9,7 @@ from interpose.analysis.findings.waits import NATIVE_STARTS, PIPE, POLL
 from interpose.analysis.recording.installed import package_of
 from interpose.analysis.time.turns import SELECTORS
 from interpose.reports.formats.units import duration
-from interpose.reports.sentences.wording import Wording
+from interpose.reports.sentences.wording import Wording, mean_of
 
 # Calls that start a child process.
 _STARTS = frozenset(
@@ -42,13 +42,18 @@ def _wait(words: Wording, finding: Finding) -> str:
     starter = f" {words.line(finding.starter)} started them." if finding.starter else ""
     started = _started(finding)
     if started > 1:
-        mean = f", {duration(finding.wall_ns // started)} each"
-        return f"The program waited for {started:,} child processes{of} at {where}{mean} ({took})."
+        waited = f"The program waited for {started:,} child processes{of} at {where}{mean_of(finding, started)}"
+        return f"{waited} ({took}).{_forkserver(finding)}"
     most, waits, wall_ns = _waits(finding)
     is_all = duration(wall_ns) == duration(finding.wall_ns)
     times, mean = (f" {waits:,} times", f", {duration(wall_ns // waits)} each") if waits > 1 and is_all else ("", "")
     mostly = f", mostly in {waits:,} calls of {most}" if waits > 1 and not is_all else ""
     return f"The program waited{times} for child processes{of} at {where}{mean} ({took}){mostly}.{starter}"
+
+
+def _forkserver(finding: Finding) -> str:
+    """What one of the starts waited for, too."""
+    return " One start also started multiprocessing's forkserver." if finding.is_forkserver else ""
 
 
 def _started(finding: Finding) -> int:
