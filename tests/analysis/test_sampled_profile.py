@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.profile import profile
-from interpose.analysis.profile.profiled import profiled
+from interpose.analysis.profile.profiled import function_of, innermost, profiled
 from interpose.analysis.profile.rows import with_code
 from interpose.experiments.format.children import EXEC
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.sampled import NOT_READ
+from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.units import margin_of_samples
 from tests.build import START_NS, Build, event
 from tests.schedules import KINDS, MS, READY, RECORDS, RUNS, WAITS, Schedule, put_thread
@@ -584,3 +585,13 @@ def test_what_the_next_program_used_is_not_the_programs_that_became_it(noted_ns,
     found = [row.sums for row in profile(analysis, "intrinsic").rows]
     assert sum(each.self_wall_ns for each in found) == 20 * MS
     assert sum(each.self_cpu_ns for each in found) == cpu_ns
+
+
+def test_what_the_import_system_does_is_the_importing_line():
+    system = Site("<frozen importlib._bootstrap>", 491, "_call_with_frames_removed", False)
+    loads = Site("<frozen importlib._bootstrap_external>", 1200, "create_module", False)
+    imports = Site("/usr/lib/python3.14/json/scanner.py", 5, "<module>", False)
+
+    assert innermost((system, loads, imports)) == imports
+    assert function_of((system, loads, imports)) == ("<module>", imports.file)
+    assert innermost((system, loads)) == system

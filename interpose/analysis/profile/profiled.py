@@ -38,6 +38,7 @@ NOT_SAMPLED = Site("", 0, "not sampled", False)
 NO_PYTHON = Site("", 0, "no Python code", False)
 NO_FUNCTION = Site("", 0, "no known function", False)
 _TASK = "task "
+_IMPORT_SYSTEM = "<frozen importlib."
 _IMPORTLIB, _IMPORTING = "<frozen importlib._bootstrap>", ("_find_and_load", "_gcd_import")
 # The parts of a function's time.
 OWN_CODE, IMPORTS, LIBRARIES = "its own code", "imports", "library code"
@@ -197,7 +198,7 @@ class Profiled:
         parts = {
             part: Part(part if isinstance(part, str) else LIBRARIES, code) for part, code in of_parts.items() if part
         }
-        groups = self.code(lambda frames: (_part_of(frames, function), frames[0], application_line(frames)))
+        groups = self.code(lambda frames: (_part_of(frames, function), innermost(frames), application_line(frames)))
         for (part, site, line), code in groups.items():
             if part:
                 parts[part].sites[site] += code.cpu_ns
@@ -231,20 +232,21 @@ def sampled_frames(sampled: Sampled, stack: int) -> Frames:
 
 
 def innermost(frames: Frames) -> Site:
-    """The line that was executed."""
-    return frames[0]
+    """The line that was executed, or that imported what the import system did."""
+    return next((site for site in frames if not site.file.startswith(_IMPORT_SYSTEM)), frames[0])
 
 
 def function_of(frames: Frames) -> tuple[str, str]:
-    """The function that was executed, and its file."""
-    return frames[0].function, frames[0].file
+    """The function of that line, and its file."""
+    site = innermost(frames)
+    return site.function, site.file
 
 
 def application_line(frames: Frames) -> Site:
     """The innermost line of the application; without one, the line that began to pickle what is sent to another
     process, or else the line that was executed."""
     own = next((site for site in frames if site.own), None)
-    return own or next(filter(pickles, reversed(frames)), frames[0])
+    return own or next(filter(pickles, reversed(frames)), innermost(frames))
 
 
 def _application_function(frames: Frames) -> tuple[str, str]:
@@ -256,7 +258,7 @@ def _part_of(frames: Frames, function: tuple[str, str]) -> str | tuple[str, str]
     function did, or it could not be read."""
     if _application_function(frames) != function or frames[0] == NOT_READABLE:
         return ""
-    if frames[0].own or function_of(frames) == function:
+    if frames[0].own or function_of(frames[:1]) == function:
         return OWN_CODE
     return IMPORTS if _imports(frames) else function_of(frames)
 
