@@ -8,8 +8,10 @@
 #include "hooks/command_detail.h"
 #include "hooks/database_server.h"
 #include "hooks/descriptors.h"
+#include "hooks/file_lock_detail.h"
 #include "hooks/kafka_messages.h"
 #include "hooks/lock_holders.h"
+#include "hooks/object_descriptor.h"
 #include "hooks/path_detail.h"
 #include "hooks/route_detail.h"
 #include "hooks/statement_detail.h"
@@ -26,6 +28,10 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return statement_detail(subject, dialect_of(call->slot->detail));
     case DETAIL_descriptor:
         return descriptor_detail(subject);
+    case DETAIL_flock:
+    case DETAIL_lockf:
+    case DETAIL_fcntl:
+        return file_lock_detail(call, descriptor_of(subject));
     case DETAIL_path:
     case DETAIL_destination:
         return path_detail(subject);

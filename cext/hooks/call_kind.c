@@ -8,6 +8,7 @@
 #include "hooks/callers.h"
 #include "hooks/carried_transactions.h"
 #include "hooks/database_server.h"
+#include "hooks/file_lock_detail.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/object_descriptor.h"
 
@@ -166,7 +167,9 @@ static uint32_t kind_by_choice(const struct call *call, const struct thread *thr
 uint32_t chosen_kind(const struct call *call, const struct thread *thread)
 {
     const struct slot *slot = call->slot;
-    if (slot->choice == CHOICE_descriptor)
+    if (slot->choice == CHOICE_lock && is_lock_command(call))
+        return slot->kinds[KIND_sync];
+    if (slot->choice == CHOICE_descriptor || slot->choice == CHOICE_lock)
         return kind_of_traffic(slot, descriptor_known(call->descriptor), thread);
     if (slot->kinds[KIND_idle] && inside(thread, KIND_idle))
         return slot->kinds[KIND_idle];

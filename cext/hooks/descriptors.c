@@ -270,6 +270,19 @@ struct descriptor descriptor_look(int number)
     return found;
 }
 
+size_t descriptor_path(int number, char *path, size_t room)
+{
+    char link[64];
+    struct thread *thread = current_thread;
+    struct reading begin = own_begin(thread);
+    int saved = errno;
+    snprintf(link, sizeof link, OWN_PROC "/fd/%d", number);
+    ssize_t bytes = number < 0 ? -1 : readlink(link, path, room);
+    errno = saved;
+    own_end(thread, begin);
+    return bytes > 0 && bytes < (ssize_t)room && path[0] == '/' ? (size_t)bytes : 0;
+}
+
 static void serve_nobody(void)
 {
     __atomic_store_n(&listener, NO_LISTENER, __ATOMIC_RELAXED);

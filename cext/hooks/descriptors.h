@@ -104,6 +104,10 @@ static inline void descriptor_put(struct descriptor *place, const struct descrip
    each time. `known` is 0 for an invalid descriptor. */
 struct descriptor descriptor_look(int number);
 
+/* Write its path, as the kernel has it now, without an end; returns the length, or 0 if it has none or there is not
+   room for it. */
+size_t descriptor_path(int number, char *path, size_t room);
+
 void forget_descriptors(void);
 
 void descriptor_forget(int number);

@@ -2,6 +2,7 @@
 
 #include "cpython/sites.h"
 #include "hooks/address_detail.h"
+#include "hooks/file_lock_detail.h"
 #include "hooks/filtering.h"
 #include "hooks/hot_path.h"
 #include "hooks/path_detail.h"
@@ -46,6 +47,10 @@ static uint32_t plain_detail(const struct call *call, const struct descriptor *k
         return address_detail(subject);
     case DETAIL_descriptor:
         return known->name;
+    case DETAIL_flock:
+    case DETAIL_lockf:
+    case DETAIL_fcntl:
+        return file_lock_detail(call, descriptor_elsewhere(subject));
     default:
         return 0;
     }

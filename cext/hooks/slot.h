@@ -19,6 +19,9 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(mysql_statement,      "the same, of MySQL and MariaDB") \
     X(oracle_statement,     "the same, of Oracle") \
     X(descriptor, "what lies behind a descriptor, a raw file or a socket: a path, an address, a stream") \
+    X(flock,      "flock's operation, its second argument, and what lies behind a descriptor") \
+    X(lockf,      "the same, of the commands of lockf") \
+    X(fcntl,      "the same, where a command of fcntl is about a lock; else what lies behind the descriptor") \
     X(path,       "a path as it was given") \
     X(destination, "the same, of a call that moves or links to it; one that failed may not have read it") \
     X(address,    "an address, as host and port or as a path") \
@@ -55,6 +58,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
 #define CHOICES(X) \
     X(nested,     "the first kind, unless inside a call that is idle") \
     X(descriptor, "by what lies behind the descriptor") \
+    X(lock,       "sync where a command of fcntl is about a lock; else by what lies behind the descriptor") \
     X(receive,    "idle where a server waits for its client's next request") \
     X(select,     "by the descriptors in three lists; sleep where there are none") \
     X(poll,       "by the descriptors that were registered") \

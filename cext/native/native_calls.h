@@ -87,11 +87,11 @@
     X(fsync,         descriptor,   A_FILE,         "descriptor", "",       "") \
     X(fdatasync,     descriptor,   A_FILE,         "descriptor", "",       "") \
     X(msync,         memory_sync,  A_FILE,         "",           "",       "") \
-    X(flock,         file_lock,    A_FILE,         "descriptor", "",       "") \
-    X(lockf,         part_lock,    A_FILE,         "descriptor", "",       "") \
-    X(lockf64,       part_lock,    A_FILE,         "descriptor", "",       "") \
-    X(fcntl,         waiting_lock, A_FILE,         "descriptor", "",       "") \
-    X(fcntl64,       waiting_lock, A_FILE,         "descriptor", "",       "") \
+    X(flock,         file_lock,    A_LOCK,         "descriptor", "",       "") \
+    X(lockf,         part_lock,    A_LOCK,         "descriptor", "",       "") \
+    X(lockf64,       part_lock,    A_LOCK,         "descriptor", "",       "") \
+    X(fcntl,         waiting_lock, A_LOCK,         "descriptor", "",       "") \
+    X(fcntl64,       waiting_lock, A_LOCK,         "descriptor", "",       "") \
     X(ftruncate,     resize,       A_FILE,         "descriptor", "",       "") \
     X(ftruncate64,   resize,       A_FILE,         "descriptor", "",       "") \
     X(socket,        socket,       A_SOCKET,       "",           "",       "open") \

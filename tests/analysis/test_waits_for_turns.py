@@ -229,7 +229,7 @@ def test_waits_in_several_loops_add_up_as_their_idle_time_does(traced):
 def waits_at(line, *spans, idle=()):
     waits = WaitsAtLine("asyncio.Lock.acquire", line)
     for task, (start_ns, end_ns) in enumerate(spans, 1):
-        waits.add(Call(start_ns, 0, end_ns - start_ns, 0, 0, 1, 0, 1, 1, 0, task))
+        waits.add(Call(start_ns, 0, end_ns - start_ns, 0, 0, 1, 0, 1, 1, 0, 0, task))
     waits.idle = list(idle)
     return waits
 

@@ -357,7 +357,6 @@ int main()
 
 KINDS = {
     **dict.fromkeys(("sleep", "thrd_sleep", "nanosleep"), "sleep"),
-    **dict.fromkeys(("flock", "fcntl", "lockf"), "file"),
     **dict.fromkeys(("pause", "sigsuspend", "sigwait", "sigwaitinfo", "sigtimedwait"), "idle"),
     # splice and tee begin at a pipe here.
     **dict.fromkeys(("splice", "tee", "msgrcv", "mq_receive", "mq_timedreceive", "mq_timedsend", "mq_send"), "process"),

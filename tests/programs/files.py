@@ -7,6 +7,7 @@ import mmap
 import os
 import pathlib
 import shutil
+import struct
 from contextlib import suppress
 from multiprocessing import shared_memory
 
@@ -54,10 +55,16 @@ os.fstat(letter)  #: os.fstat detail=letter
 os.fstatvfs(letter)  #: os.fstatvfs detail=letter
 os.fchmod(letter, 0o644)  #: os.fchmod detail=letter
 os.fchown(letter, -1, -1)  #: os.fchown detail=letter
-os.lockf(letter, os.F_LOCK, 0)  #: os.lockf detail=letter
-os.lockf(letter, os.F_ULOCK, 0)  #: os.lockf detail=letter
-fcntl.lockf(letter, fcntl.LOCK_EX)  #: fcntl.lockf detail=letter
-fcntl.flock(letter, fcntl.LOCK_SH)  #: fcntl.flock detail=letter
+os.lockf(letter, os.F_LOCK, 0)  #: os.lockf detail=lock /cwd/letter
+os.lockf(letter, os.F_ULOCK, 0)  #: os.lockf detail=unlock /cwd/letter
+os.lockf(letter, os.F_TEST, 0)  #: os.lockf detail=test /cwd/letter
+fcntl.lockf(letter, fcntl.LOCK_EX)  #: fcntl.lockf detail=lock /cwd/letter
+fcntl.flock(letter, fcntl.LOCK_SH)  #: fcntl.flock detail=shared lock /cwd/letter
+fcntl.flock(letter, fcntl.LOCK_EX | fcntl.LOCK_NB)  #: fcntl.flock detail=try lock /cwd/letter
+fcntl.flock(letter, fcntl.LOCK_UN)  #: fcntl.flock detail=unlock /cwd/letter
+whole = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+fcntl.fcntl(letter, fcntl.F_SETLKW, whole)  #: fcntl.fcntl sync detail=shared lock /cwd/letter
+fcntl.fcntl(letter, fcntl.F_SETLK, whole)  #: fcntl.fcntl sync detail=try shared lock /cwd/letter
 fcntl.fcntl(letter, fcntl.F_GETFL)  #: fcntl.fcntl detail=letter
 with suppress(OSError):
     fcntl.ioctl(letter, 0x5401, bytes(60))  #: fcntl.ioctl detail=letter error=OSError errno 25

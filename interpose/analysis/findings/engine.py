@@ -7,7 +7,17 @@ from dataclasses import replace
 from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
-from interpose.analysis.findings import drivers, event_loops, failures, files, locks, next_steps, statements, waits
+from interpose.analysis.findings import (
+    drivers,
+    event_loops,
+    failures,
+    file_locks,
+    files,
+    locks,
+    next_steps,
+    statements,
+    waits,
+)
 from interpose.analysis.findings.finding import SLOW_SHARE, Finding, merged
 from interpose.analysis.findings.survey import Survey
 
@@ -31,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     locks.deadlocks,
     locks.unreleased,
     waits.convoys,
+    file_locks.file_locks,
     waits.turns,
     event_loops.turns,
     waits.interpreter_lock,

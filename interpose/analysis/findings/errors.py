@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.sockets import is_receive
 
 # Other kinds wait for threads, processes, users or work. Programs poll with them, and expect an exception each time.
@@ -46,6 +47,8 @@ def failures_of(row: Calls) -> dict[str, tuple[int, int]]:
 
 def is_failure(row: Calls, error: str) -> bool:
     """Whether it is no expected end of such a call."""
+    if path_tried(row):
+        return True  # another process has the lock
     if row.kind not in KINDS or name_of(error) in EXPECTED or (error == TIMEOUT and is_receive(row)):
         return False
     return row.kind != "file" or name_of(error) not in ANSWERS

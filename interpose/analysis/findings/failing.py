@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from interpose.analysis.findings.errors import failures_of
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 
 
@@ -20,7 +21,8 @@ def failed_beside(survey: Survey, rows: Sequence[Calls]) -> tuple[Calls, ...]:
     best: tuple[Calls, ...] = ()
     for _, calls in grouped(beside, lambda each: each.intrinsic):
         failed = number_failed(calls)
-        if 2 * failed >= max(total_of(calls)[0], sleeps) and failed > number_failed(best):
+        is_retried = 2 * sleeps >= failed or not any(map(path_tried, calls))  # locks are also tried once, elsewhere
+        if is_retried and 2 * failed >= max(total_of(calls)[0], sleeps) and failed > number_failed(best):
             best = tuple(calls)
     return best
 

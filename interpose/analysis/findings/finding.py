@@ -215,8 +215,9 @@ class Finding:
     that started the child processes, if it is one, and another than that of the evidence; `recording_ns` is what
     recording took in them, estimated; `is_forkserver` if multiprocessing's forkserver is one of them. `failing` are
     calls in the function that sleeps, which mostly failed. `reopened` is a file that the function which computes
-    opened so often without a recorded change. A finding below its `floor` is not reported. Nor is one that has most of
-    its evidence in another one of less `precedence`.
+    opened so often without a recorded change. `held_at` are the lines that had the lock of a file, most time first,
+    for `held_ns` of the waits. A finding below its `floor` is not reported. Nor is one that has most of its evidence in
+    another one of less `precedence`.
     """
 
     rule: str
@@ -243,6 +244,8 @@ class Finding:
     is_forkserver: bool = False
     failing: tuple[Calls, ...] = ()
     reopened: tuple[str, int] = ("", 0)
+    held_at: tuple[Site, ...] = ()
+    held_ns: int = 0
     floor: Floor = NO_FLOOR
     precedence: int = 0
 
@@ -331,8 +334,8 @@ def _together(alike: Sequence[Finding]) -> Finding:
         time_ns=sum(each.time_ns for each in alike),
     )
     longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
-    names = ("units", "made", "recording_ns")
-    units, made, recording_ns = (sum(getattr(each, name) for each in alike) for name in names)
+    names = ("units", "made", "recording_ns", "held_ns")
+    units, made, recording_ns, held_ns = (sum(getattr(each, name) for each in alike) for name in names)
     whole = replace(
         one,
         failing=tuple(dict.fromkeys(row for each in alike for row in each.failing)),
@@ -344,6 +347,8 @@ def _together(alike: Sequence[Finding]) -> Finding:
         waiting=waiting,
         made=made,
         recording_ns=recording_ns,
+        held_ns=held_ns,
+        held_at=tuple(dict.fromkeys(site for each in alike for site in each.held_at)),
         floor=reduce(Floor.with_those_of, (each.floor for each in alike)),
     )
     return replace(whole, **largest_line(whole.rows)) if one.named_ns else whole

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from interpose.analysis.findings.finding import Calls
+from interpose.analysis.time.file_locks import OF_FILE
 
 # Waits in threading's own classes (conditions, events, joins) are calls of these classes, not of the locks inside them.
 LOCKS = ("threading.Lock.", "threading.RLock.")
@@ -26,6 +27,12 @@ def is_for_lock(calls: Calls) -> bool:
 def is_for_semaphore(calls: Calls) -> bool:
     """Whether they wait for a semaphore of the program's own code, and not in a condition of multiprocessing."""
     return calls.intrinsic in SEMAPHORES and calls.site is not None and calls.caller == calls.site
+
+
+def path_tried(calls: Calls) -> str:
+    """The file whose lock they take only if it is free; empty for other calls."""
+    lock = OF_FILE.fullmatch(calls.detail)
+    return lock["path"] if lock and lock["tries"] and calls.kind == "sync" else ""
 
 
 def is_of_a_thread(place: str) -> bool:

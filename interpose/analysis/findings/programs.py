@@ -17,6 +17,7 @@ _LOCKS = frozenset(
     (
         *("pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "mtx_lock", "mtx_timedlock"),
         *("pthread_rwlock_rdlock", "pthread_rwlock_timedrdlock", "pthread_rwlock_clockrdlock"),
+        *("flock", "lockf", "lockf64", "fcntl", "fcntl64"),  # the last two only where they wait for a lock
         *("pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_rwlock_clockwrlock"),
     )
 )

@@ -20,6 +20,7 @@ from interpose.analysis.findings.pool_work import work_of_pool
 from interpose.analysis.profile.profiled import Profiled, profiled, program_waits
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
+from interpose.analysis.time.file_locks import OF_FILE, FileLocks
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import (
     NATIVE_SELECTORS,
@@ -311,6 +312,13 @@ class Survey:
         waits = self.of_kind("net")
         native = [each for each in waits if each.intrinsic in NATIVE_SELECTORS and each.site in native_lines]
         return [each for each in waits if each.intrinsic in SELECTORS and each.site in lines] + native
+
+    @cached_property
+    def file_locks(self) -> FileLocks:
+        """Who had the locks of files."""
+        of_locks = [each for each in self.of_kind("sync") if OF_FILE.fullmatch(each.detail)]
+        numbers = sorted({number for each in of_locks for number in each.seen_ns})
+        return FileLocks({number: self.analysis.accounts[number] for number in numbers})
 
     def per_process(self) -> Iterator[tuple[Process, Records]]:
         """Each process, and the records of its calls by thread, intrinsic and stack at least."""

@@ -8,6 +8,7 @@ from collections.abc import Container, Hashable, Iterator, Sequence
 
 from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.failing import failed_beside
+from interpose.analysis.findings.file_locks import sleeps_in_lock
 from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thread
@@ -44,6 +45,8 @@ PIPE = "pipe"
 POOL = "pool"
 # The unit of short sleeps of an installed package until something else is done.
 POLL = "poll"
+# The unit of sleeps while the program has the lock of a file, for which others wait.
+HELD_LOCK = "held lock"
 # Packages sleep for up to a tenth of a second between two looks; that takes longer, most of all on a busy machine.
 POLLS_AT_LEAST, POLL_NS = 10, 150_000_000
 # Waits at these may be for anyone, too: threads use them.
@@ -115,7 +118,9 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
     line at which it began."""
     for rows in slow_lines(survey):
         unit, failing = POLL if polling_package(rows) else "", failed_beside(survey, rows)
-        yield found("slow calls", rows, floor=LARGE, unit=unit, failing=failing)
+        held = "" if unit else sleeps_in_lock(survey, rows)
+        unit = HELD_LOCK if held else unit
+        yield found("slow calls", rows, floor=LARGE, unit=unit, about=held, failing=failing)
     for rows in slow_work(survey):
         yield found("slow calls", rows, site=rows[0].work, intrinsic=rows[0].intrinsic, unit=POOL, floor=LARGE)
 

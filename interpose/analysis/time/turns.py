@@ -48,6 +48,7 @@ class Call(NamedTuple):
     intrinsic: int
     stack: int
     detail: int
+    error: int
     task: int
 
     @property

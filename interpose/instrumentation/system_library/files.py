@@ -36,7 +36,7 @@ DESCRIPTORS = [
     *alike(*OS, "read readv", ANY, bytes="result", terminal="line", **RECEIVED),
     *alike(*OS, "pread preadv", ANY, bytes="result", **RECEIVED),
     *alike(*OS, "write writev pwrite pwritev", ANY, bytes="result", **SENT),
-    *alike(*OS, "lseek ftruncate fstatvfs lockf posix_fallocate posix_fadvise", ANY, **BEHIND),
+    *alike(*OS, "lseek ftruncate fstatvfs posix_fallocate posix_fadvise", ANY, **BEHIND),
     *alike(*OS, "fsync fdatasync fstat fchmod fchown fchdir", ANY, keyword="fd", **BEHIND),
     *alike(*OS, "sendfile", ANY, keyword="out_fd", bytes="result", **SENT),
     *alike(*OS, "copy_file_range splice", ANY, keyword="src", bytes="result", **BEHIND),
@@ -57,10 +57,16 @@ PATHS = [
     *alike(*OS, "getcwd getcwdb sync", "file"),
     *alike("os.scandir.", "posix:ScandirIterator.", "__next__ close __exit__", "file"),
     *alike("os.DirEntry.", "posix:DirEntry.", "stat is_dir is_file is_symlink", "file"),
-    *alike("fcntl.", "fcntl:", "flock lockf ioctl", ANY, **BEHIND),
-    *alike("fcntl.", "fcntl:", "fcntl", ANY, effect="make", **BEHIND),
+    *alike("fcntl.", "fcntl:", "ioctl", ANY, **BEHIND),
+    *alike("fcntl.", "fcntl:", "fcntl", f"{ANY} sync", detail="fcntl", choice="lock", effect="make"),
     *alike("mmap.mmap.", "mmap:mmap.", "flush resize", "file"),
     *alike("_posixshmem.", "_posixshmem:", "shm_open shm_unlink", "file"),
+]
+
+# A lock of a file is a lock; the operation tells who waits for it, and who has it.
+LOCKS = [
+    *alike("fcntl.", "fcntl:", "flock lockf", "sync idle", detail="flock"),
+    *alike(*OS, "lockf", "sync idle", detail="lockf"),
 ]
 
 BUFFERED_FILES = [
@@ -75,4 +81,4 @@ BUFFERED_FILES = [
     *alike(*TEXT, "flush seek close __next__", "file", **BUFFERED),
 ]
 
-INTRINSICS = [*RAW_FILES, *DESCRIPTORS, *PATHS, *BUFFERED_FILES]
+INTRINSICS = [*RAW_FILES, *DESCRIPTORS, *PATHS, *LOCKS, *BUFFERED_FILES]

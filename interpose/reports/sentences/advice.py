@@ -6,10 +6,11 @@ from interpose.analysis.findings import drivers
 from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
+from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
-from interpose.analysis.findings.waits import INTERPRETER_LOCK, POLL
+from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
@@ -26,6 +27,7 @@ _BY_RULE = {
     "fsync storm": "Force the data to disk once, after the last write.",
     "sleep within a transaction": "Sleep outside the transaction, or wait for the event itself.",
     "lock convoy": "Hold the lock for a shorter time, or use several locks.",
+    "file lock": "Hold the lock for a shorter time, or use a file for each part of the data.",
     "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
     "lock not released": "See why it is not released. If it is a signal for other threads, use threading.Event.",
     "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
@@ -96,6 +98,8 @@ _IN_CASE = {
     "between attempts": (
         "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
     ),
+    "held lock": "Do it before the lock is taken, or after it is released.",
+    "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
     "own lock": "Release it first, or use threading.RLock.",
 }
 _OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
@@ -120,7 +124,7 @@ def _case(finding: Finding) -> str:
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
         return "pickling" if any(map(sends, holders(finding))) else "interpreter lock"
     if finding.failing:
-        return "failed"
+        return "tried lock" if any(map(path_tried, finding.failing)) else "failed"
     if finding.rule == "computing":
         return _case_of_computing(finding)
     if finding.rule == "child processes" and not finding.about and _is_native(finding):
@@ -141,6 +145,8 @@ def _case(finding: Finding) -> str:
         return "far longer write" if writes(first) else "far longer"
     if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:
         return "between attempts"
+    if finding.rule == "slow calls" and finding.unit == HELD_LOCK:
+        return "held lock"
     if finding.rule == "slow calls" and finding.unit == POLL:
         return "poll"
     if finding.rule in _OF_WAITS and finding.rows and (case := _case_of_waits(finding)):

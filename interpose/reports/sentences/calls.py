@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.waits import POOL
+from interpose.analysis.findings.waits import HELD_LOCK, POOL
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, quoted, with_errors
 
@@ -34,7 +34,12 @@ def slow_calls(words: Wording, finding: Finding) -> str:
     else:
         made = calls_made(words, finding)
     took = f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)})"
-    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}"
+    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}{_in_lock(words, finding)}"
+
+
+def _in_lock(words: Wording, finding: Finding) -> str:
+    is_held = finding.unit == HELD_LOCK
+    return f" Others waited for the lock of {words.path(finding.about)}, which it had meanwhile." if is_held else ""
 
 
 def _of_pool(finding: Finding) -> str:

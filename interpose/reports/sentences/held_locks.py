@@ -21,6 +21,7 @@ def is_of_interpreter(finding: Finding) -> bool:
 
 def holders(finding: Finding) -> Iterator[Site]:
     """The lines that held the locks that it is about."""
+    yield from finding.held_at
     if finding.rule in _OF_LOCKS:
         places = [finding.about, *(held["place"] for row in finding.rows if (held := HELD.fullmatch(row.detail)))]
         yield from filter(None, map(line_of, places))

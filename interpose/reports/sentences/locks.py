@@ -7,7 +7,7 @@ from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.lock_waits import HELD
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.held_locks import is_of_interpreter, line_of, waiting_thread, waits_for_itself
-from interpose.reports.sentences.wording import MOST_LINES, Wording, cut_off
+from interpose.reports.sentences.wording import MOST_LINES, Wording, calls_made, cut_off, each_took
 
 
 def convoy(words: Wording, finding: Finding) -> str:
@@ -19,6 +19,20 @@ def convoy(words: Wording, finding: Finding) -> str:
     lock = "Python's interpreter lock, which was" if is_of_interpreter(finding) else "a lock"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
     return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+
+
+def file_lock(words: Wording, finding: Finding) -> str:
+    who = "1 process" if finding.units == 1 else f"{finding.units:,} processes"
+    what = f"{who} waited in {calls_made(words, finding)} for the lock of {words.path(finding.about)}"
+    return f"{what}{each_took(finding)} ({words.took(finding)}). {_held_at(words, finding)}"
+
+
+def _held_at(words: Wording, finding: Finding) -> str:
+    """Which lines of the experiment had it, and for how much of the wait."""
+    if 2 * finding.held_ns < finding.wall_ns or not finding.held_at:
+        return "No recorded call had it for most of that time: another program may have it."
+    lines = ", ".join(map(words.line, finding.held_at[:MOST_LINES]))
+    return f"Meanwhile it was held at {lines} ({duration(min(finding.held_ns, finding.wall_ns))})."
 
 
 def deadlock(words: Wording, finding: Finding) -> str:

@@ -18,6 +18,7 @@ _SENTENCES: dict[str, Callable[[Wording, Finding], str]] = {
     "fsync storm": files.forced,
     "sleep within a transaction": databases.sleeps,
     "lock convoy": locks.convoy,
+    "file lock": locks.file_lock,
     "deadlock": locks.deadlock,
     "lock not released": locks.unreleased,
     "waits for a turn": locks.turns,
@@ -47,7 +48,7 @@ class Sentences(Wording):
 
     def of(self, finding: Finding) -> str:
         """The finding in a sentence."""
-        return clean(_SENTENCES[finding.rule](self, finding) + of_failing(finding))
+        return clean(_SENTENCES[finding.rule](self, finding) + of_failing(self, finding))
 
     def with_advice(self, finding: Finding) -> str:
         """The finding, and what to do about it."""

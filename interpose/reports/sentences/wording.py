@@ -8,6 +8,7 @@ from interpose.analysis.findings.errors import errors_of, name_of
 from interpose.analysis.findings.failing import number_failed
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding
+from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.statements import has_sql
 from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
@@ -153,13 +154,15 @@ def if_failed(finding: Finding) -> str:
     return f", {number_failed(finding.rows):,} failed{with_errors(finding.rows)}"
 
 
-def of_failing(finding: Finding) -> str:
+def of_failing(words: Wording, finding: Finding) -> str:
     """Which calls in the function that sleeps failed, if most did."""
     if not finding.failing:
         return ""
     calls = count(sum(row.calls for row in finding.failing), "call")
     made = f"{number_failed(finding.failing):,} of {calls} of {finding.failing[0].intrinsic}"
-    return f" In the same function, {made} failed{with_errors(finding.failing)}."
+    tried = next(filter(None, map(path_tried, finding.failing)), "")
+    held = f": another process had the lock of {words.path(tried)}" if tried else ""
+    return f" In the same function, {made} failed{with_errors(finding.failing)}{held}."
 
 
 def with_errors(rows: Sequence[Calls]) -> str:

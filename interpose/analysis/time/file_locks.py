@@ -1,0 +1,124 @@
+"""Who had the locks of files, and who waited for them. Nothing notes who holds such a lock, so it is read from the
+events of all processes of the experiment."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from interpose.analysis.calls.account import ProcessAccount
+from interpose.analysis.time.awaited import Span
+from interpose.analysis.time.turns import PLACE, Call, calls_of
+from interpose.experiments.model.process import Process
+from interpose.experiments.model.stacks import Site
+
+# The operation on the lock of a file, as cext/hooks/file_lock_detail.c says it.
+OF_FILE = re.compile(r"(?:(?P<unlock>unlock)|(?P<tries>try )?(?:shared )?lock) (?P<path>/.+)", re.DOTALL)
+# The end of a descriptor is also the end of its lock.
+_CLOSING = frozenset(("io.FileIO.close", "os.close"))
+Thread = tuple[int, int]  # number of the process, number of the thread in it
+
+
+class Hold(NamedTuple):
+    """The time in which a thread had the lock of a file, and the line that took it."""
+
+    start_ns: int
+    end_ns: int
+    thread: Thread
+    site: Site | None
+
+
+class Waited(NamedTuple):
+    """A wait for the lock of a file: when, for which, and where."""
+
+    span: Span
+    path: str
+    thread: Thread
+    place: tuple[str, Site | None]
+
+
+class FileLocks:
+    """Who had the locks of files, and who waited for them, by the events of some processes, by their numbers."""
+
+    def __init__(self, accounts: dict[int, ProcessAccount]) -> None:
+        self._holds: defaultdict[str, list[Hold]] = defaultdict(list)
+        self._waits: list[Waited] = []
+        for number, account in accounts.items():
+            self._read(account.process, number, account.latest_ns)
+        for holds in self._holds.values():
+            holds.sort()
+        self._starts = {path: [each.start_ns for each in holds] for path, holds in self._holds.items()}
+
+    def _read(self, process: Process, number: int, latest_ns: int) -> None:
+        open_holds: dict[str, tuple[int, Thread, Site | None]] = {}
+        for call in sorted(_calls(process), key=lambda each: each.end_ns):
+            thread, site = (number, call.thread), process.own_line(call.stack)
+            detail = process.string(call.detail)
+            lock = OF_FILE.fullmatch(detail)
+            path = lock["path"] if lock else os.path.normpath(os.path.join(process.log.cwd, detail))
+            is_taken = lock is not None and lock["unlock"] is None
+            if is_taken and call.error:
+                continue
+            if path in open_holds:
+                start_ns, holder, at = open_holds.pop(path)
+                self._holds[path].append(Hold(start_ns, max(call.start_ns, start_ns), holder, at))
+            if lock and is_taken:
+                open_holds[path] = call.end_ns, thread, site
+                if lock["tries"] is None:
+                    place = process.intrinsic(call.intrinsic).name, site
+                    self._waits.append(Waited((call.start_ns, call.end_ns), path, thread, place))
+        for path, (start_ns, holder, at) in open_holds.items():
+            self._holds[path].append(Hold(start_ns, max(latest_ns, start_ns), holder, at))
+
+    def holders(self, path: str, intrinsic: str, site: Site | None) -> Counter[Site]:
+        """For how long other threads, from which lines, had the lock of `path` while calls from this line waited."""
+        found: Counter[Site] = Counter()
+        for waited in self._waits:
+            if waited.path == path and waited.place == (intrinsic, site):
+                for hold, (start_ns, end_ns) in self._meanwhile(waited):
+                    if hold.site:
+                        found[hold.site] += end_ns - start_ns
+        return found
+
+    def _meanwhile(self, waited: Waited) -> Iterator[tuple[Hold, Span]]:
+        start_ns, end_ns = waited.span
+        holds = self._holds.get(waited.path, [])
+        for place in range(bisect_right(self._starts.get(waited.path, []), end_ns) - 1, -1, -1):
+            hold = holds[place]
+            if hold.end_ns <= start_ns and hold.thread != waited.thread:
+                break
+            within = max(hold.start_ns, start_ns), min(hold.end_ns, end_ns)
+            if hold.thread != waited.thread and within[0] < within[1]:
+                yield hold, within
+
+    def awaited_at(self, path: str, thread: Thread) -> list[Span]:
+        """When the thread had the lock of `path` while others waited for it."""
+        waits = [each for each in self._waits if each.path == path]
+        return [span for each in waits for hold, span in self._meanwhile(each) if hold.thread == thread]
+
+    @property
+    def paths(self) -> list[str]:
+        """The files whose locks were waited for."""
+        return sorted({each.path for each in self._waits})
+
+
+def _calls(process: Process) -> Iterator[Call]:
+    """The calls that take, release or end locks of files."""
+    if process.events is None:
+        return
+
+    @cache
+    def is_one(number: int) -> bool:
+        return process.intrinsic(number).name in _CLOSING
+
+    @cache
+    def is_lock(detail: int) -> bool:
+        return OF_FILE.fullmatch(process.string(detail)) is not None
+
+    detail = Call._fields.index("detail")
+    yield from calls_of(process, lambda values: is_lock(values[detail]) or is_one(values[PLACE][0]))
