@@ -8,6 +8,7 @@ from itertools import groupby
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings import (
+    busy_polls,
     drivers,
     event_loops,
     failures,
@@ -33,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     statements.repeated_statements,
     statements.commits_one_by_one,
     statements.reconnects,
+    busy_polls.busy_polls,
     files.work_repeated,
     files.tiny_transfers,
     files.forced_writes,

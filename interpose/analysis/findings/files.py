@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
+from interpose.analysis.findings.busy_polls import asks_in_vain
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, largest_line, spared_ns
 from interpose.analysis.findings.statements import goes_on
@@ -100,6 +101,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
 def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
     of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
+    of_paths = [each for each in of_paths if not asks_in_vain(each)]  # who polls needs the next answer
     for detail, rows in grouped(of_paths, lambda each: each.detail):
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
         units = processes_of(rows)

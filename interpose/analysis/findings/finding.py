@@ -216,7 +216,8 @@ class Finding:
     recording took in them, estimated; `is_forkserver` if multiprocessing's forkserver is one of them. `failing` are
     calls in the function that sleeps, which mostly failed. `reopened` is a file that the function which computes
     opened so often without a recorded change. `held_at` are the lines that had the lock of a file, most time first,
-    for `held_ns` of the waits. A finding below its `floor` is not reported. Nor is one that has most of its evidence in
+    for `held_ns` of the waits. A busy poll used `polled_cpu_ns` of CPU time, and these child processes lived
+    `meanwhile`. A finding below its `floor` is not reported. Nor is one that has most of its evidence in
     another one of less `precedence`.
     """
 
@@ -246,6 +247,8 @@ class Finding:
     reopened: tuple[str, int] = ("", 0)
     held_at: tuple[Site, ...] = ()
     held_ns: int = 0
+    meanwhile: str = ""
+    polled_cpu_ns: int = 0
     floor: Floor = NO_FLOOR
     precedence: int = 0
 
@@ -334,8 +337,8 @@ def _together(alike: Sequence[Finding]) -> Finding:
         time_ns=sum(each.time_ns for each in alike),
     )
     longest_ns, waiting = (max(getattr(each, name) for each in alike) for name in ("longest_ns", "waiting"))
-    names = ("units", "made", "recording_ns", "held_ns")
-    units, made, recording_ns, held_ns = (sum(getattr(each, name) for each in alike) for name in names)
+    names = ("units", "made", "recording_ns", "held_ns", "polled_cpu_ns")
+    units, made, recording_ns, held_ns, polled_cpu_ns = (sum(getattr(each, name) for each in alike) for name in names)
     whole = replace(
         one,
         failing=tuple(dict.fromkeys(row for each in alike for row in each.failing)),
@@ -348,6 +351,7 @@ def _together(alike: Sequence[Finding]) -> Finding:
         made=made,
         recording_ns=recording_ns,
         held_ns=held_ns,
+        polled_cpu_ns=polled_cpu_ns,
         held_at=tuple(dict.fromkeys(site for each in alike for site in each.held_at)),
         floor=reduce(Floor.with_those_of, (each.floor for each in alike)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.findings import drivers
+from interpose.analysis.findings.busy_polls import CHILD
 from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
@@ -31,6 +32,7 @@ _BY_RULE = {
     "deadlock": "Take the locks in the same order everywhere, or wait for them with a timeout.",
     "lock not released": "See why it is not released. If it is a signal for other threads, use threading.Event.",
     "waits for a turn": "Let more of them pass at a time, or let each be done sooner.",
+    "busy poll": "Wait for the event itself: for who makes the file, or with inotify; or sleep between two looks.",
     "repeated work": "Cache the result.",
     "database waits for the disk": "Write in fewer transactions, or use a write-ahead log (WAL).",
     "database waits for a lock": "Keep write transactions short, or use a write-ahead log (WAL).",
@@ -100,6 +102,8 @@ _IN_CASE = {
     ),
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
+    "poll of child": "Wait for the child with wait(), which uses no CPU time.",
+    "poll for child": "Wait for the child that makes the file, with wait(), or with inotify.",
     "own lock": "Release it first, or use threading.RLock.",
 }
 _OF_STATEMENTS = frozenset(("N+1 statements", "driver computes"))
@@ -123,6 +127,8 @@ def _case(finding: Finding) -> str:
     first = finding.first
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
         return "pickling" if any(map(sends, holders(finding))) else "interpreter lock"
+    if finding.rule == "busy poll" and finding.meanwhile:
+        return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
         return "tried lock" if any(map(path_tried, finding.failing)) else "failed"
     if finding.rule == "computing":

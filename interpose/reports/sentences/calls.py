@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interpose.analysis.findings.busy_polls import FILE
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.waits import HELD_LOCK, POOL
 from interpose.reports.formats.units import count, duration
@@ -11,11 +12,25 @@ from interpose.reports.sentences.wording import Wording, calls_made, each_took, 
 def again(words: Wording, finding: Finding) -> str:
     what = f"{finding.intrinsic} was called {count(finding.calls, 'time')} for {quoted(words.path(finding.about))}"
     what += f" from {words.line(finding.site)}"
+    failed = sum(row.failed for row in finding.rows)
+    what += f", {failed:,} failed" if 2 * failed > sum(row.calls for row in finding.rows) else ""
     others = sum(row.calls for row in finding.rows) - finding.calls
     if finding.named_ns:
         return f"{what} ({words.took_of(finding, finding.named_ns)}){_elsewhere(finding, others)}."
     more = f", with {count(others, 'more call')} on it" if others else ""
     return f"{what}{more} ({words.took(finding)})."
+
+
+def busy_poll(words: Wording, finding: Finding) -> str:
+    """A busy loop: what it asked for, for how long, and what that cost."""
+    assert finding.first is not None
+    about = f" for {quoted(words.path(finding.about))}" if finding.unit == FILE else ""
+    asked = f"{finding.first.intrinsic} was called {count(finding.calls, 'time')}{about} from {words.lines(finding)}"
+    failed = sum(row.failed for row in finding.rows)
+    answers = f", {failed:,} times in vain" if failed else ""
+    child = f" Child processes ({finding.meanwhile}) ran meanwhile." if finding.meanwhile else ""
+    used = f"a busy loop, which used {duration(finding.polled_cpu_ns)} of CPU time"
+    return f"{asked}{answers}, in {used} ({words.took(finding)}).{child}"
 
 
 def _elsewhere(finding: Finding, calls: int) -> str:

@@ -22,6 +22,7 @@ _SENTENCES: dict[str, Callable[[Wording, Finding], str]] = {
     "deadlock": locks.deadlock,
     "lock not released": locks.unreleased,
     "waits for a turn": locks.turns,
+    "busy poll": calls.busy_poll,
     "repeated work": calls.again,
     "database waits for the disk": databases.disk,
     "database waits for a lock": databases.locked,
