@@ -13,10 +13,11 @@ from typing import BinaryIO
 from interpose import __version__
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import Frame, Function, calls_of
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.exports.otlp import trace_id
 from interpose.exports.protobuf import fixed64, message, number, numbers, text
 from interpose.exports.stacks import MEASURED, Stack, stacks
-from interpose.reports.screen.state import command_line, elapsed_ns
+from interpose.reports.screen.state import command_line
 
 _MAPPINGS, _LOCATIONS, _FUNCTIONS, _LINKS, _STRINGS, _ATTRIBUTES, _STACKS = range(1, 8)
 KIND = "interpose.kind"

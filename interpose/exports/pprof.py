@@ -10,9 +10,10 @@ from typing import BinaryIO
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.calltree import Frame, Function, calls_of
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.exports.protobuf import message, number, numbers, text
 from interpose.exports.stacks import MEASURED, Stack, stacks
-from interpose.reports.screen.state import completeness, elapsed_ns, is_well
+from interpose.reports.screen.state import completeness, is_well
 
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING = 1, 2, 4, 5, 6
 _TIME, _DURATION, _COMMENT, _DEFAULT = 9, 10, 13, 14

@@ -59,6 +59,15 @@ def shop(path, checkout=1.0, *, seed=0, cwd="/home/u/shop", extra=False, ends=Tr
     return str(build.write())
 
 
+def lasted(path, wall_ns):
+    """A run of a sleep of a second in a thread that ended before the process did."""
+    build = Build(Path(path))
+    build.events([event(0, SECOND, 0, intrinsic=build.intrinsic("time.sleep", "sleep"))])
+    build.thread(recorded=1, main=1, tid=812, end_ns=START_NS + SECOND, end_cpu_ns=0)
+    build.ended(wall_ns, 0)
+    build.write()
+
+
 @pytest.fixture
 def sides(place):
     """Five runs a side; checkouts of the second take a fifth longer."""
@@ -85,6 +94,7 @@ def test_several_runs_a_side(sides, run_main):
         "code": CHANGED,  # it has what the checkouts left
         "overhead": UNCHANGED,
         "all": CHANGED,
+        "elapsed": UNCHANGED,
     }
     checkout = rows["sqlite3.Cursor.execute"]
     assert checkout["ratio_low"] < 1.2 < checkout["ratio_high"]
@@ -94,12 +104,27 @@ def test_several_runs_a_side(sides, run_main):
     )
 
 
+@pytest.mark.parametrize(("b_ms", "verdict", "code"), [(1000, CHANGED, 0), (3020, UNCHANGED, 0), (4000, CHANGED, 4)])
+def test_runs_that_last_longer_are_seen_even_if_their_threads_take_as_long(place, run_main, b_ms, verdict, code):
+    for number in range(5):
+        lasted(f"a.{number}.er", (3000 + 4 * number) * MS)
+        lasted(f"b.{number}.er", (b_ms + 4 * number) * MS)
+    a, b = ([f"{side}.{number}.er" for number in range(5)] for side in "ab")
+
+    done, out, err = run_main("compare", *a, "--with", *b, "--format", "json", "--fail-if", "elapsed > +5%")
+
+    row = rows_of(out)["elapsed"]
+    assert (done, row["verdict"], row["measure"], row["unit"]) == (code, verdict, "elapsed", "ns")
+    assert abs(row["ratio"] - b_ms / 3000) < 0.01
+    assert ("--fail-if elapsed > +5%: holds: 3.01 s, then 4.01 s" in err) == (code == 4)
+
+
 def test_people_see_the_sides_beside_each_other_the_difference_or_the_ratio(sides, run_main):
     a, b = sides
 
     def line(mode):
         out = run_main("compare", *a, "--with", *b, "--mode", mode, "--limit", "2")[1]
-        heads, _, row, whole = out.splitlines()
+        heads, _, row, whole, _ = out.splitlines()
         return heads, row.split("  "), whole
 
     on, delta, ratio = map(line, ("on", "delta", "ratio"))
@@ -200,7 +225,7 @@ def test_every_format_has_the_same_rows(sides, run_main, format):
     assert code == 0
     assert [out.count(name) for name in ("sqlite3.Cursor.execute", "time.sleep")] == [1, 1]
     if format == "csv":
-        assert [row["verdict"] for row in csv.DictReader(io.StringIO(out))].count(UNCHANGED) == 2
+        assert [row["verdict"] for row in csv.DictReader(io.StringIO(out))].count(UNCHANGED) == 3
 
 
 def test_measures_of_a_run(place):

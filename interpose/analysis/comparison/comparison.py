@@ -16,7 +16,7 @@ from interpose.analysis.comparison.differences import (
     Difference,
     differences,
 )
-from interpose.analysis.comparison.figures import ALL, MEASURES, Figures, Name, Run
+from interpose.analysis.comparison.figures import ALL, ELAPSED, MEASURES, Figures, Name, Run
 
 MATTERS_FROM = 0.01  # of the time on a side
 
@@ -41,7 +41,8 @@ class Comparison:
     """The rows, those that changed first, then those that took longest; and all together.
 
     The verdict on all is not that on the sum: where a row that matters has changed, so has the whole; where all that
-    matter are unchanged, it is too.
+    matter are unchanged, it is too. `elapsed` is how long the runs lasted, judged by itself: of threads that work at
+    the same time it may change while the sum does not. None if that is unknown.
     """
 
     measure: str
@@ -49,6 +50,7 @@ class Comparison:
     runs_b: int
     rows: list[Compared]
     whole: Compared
+    elapsed: Compared | None = None
 
 
 def compare(
@@ -70,7 +72,10 @@ def compare(
     others = [name for name in names if name not in set(matter)]
     rows = [*_compared(matter, a, b, measure, tolerance, True), *_compared(others, a, b, measure, tolerance, False)]
     rows.sort(key=lambda row: (row.name in aside, row.verdict != CHANGED, -shares[row.name]))
-    return Comparison(measure, len(a), len(b), rows, _whole(a, b, measure, rows))
+    elapsed = _elapsed(a, b, tolerance)
+    if measure == ELAPSED and elapsed:
+        return Comparison(measure, len(a), len(b), rows, elapsed)
+    return Comparison(measure, len(a), len(b), rows, _whole(a, b, measure, rows), elapsed)
 
 
 def _time_ns(runs: Iterable[Run], name: Name) -> float:
@@ -103,6 +108,15 @@ def _is_only_in(there: Sequence[Figures], absent: Sequence[Figures]) -> bool:
 
 def _calls(figures: Sequence[Figures]) -> float:
     return fmean(each.calls for each in figures)
+
+
+def _elapsed(a: Sequence[Run], b: Sequence[Run], tolerance: float) -> Compared | None:
+    wholes_a, wholes_b = [run.whole for run in a], [run.whole for run in b]
+    numbers_a, numbers_b = ([each.elapsed_ns for each in side] for side in (wholes_a, wholes_b))
+    if 0 in (*numbers_a, *numbers_b):
+        return None
+    [found] = differences([numbers_a], [numbers_b], tolerance)
+    return Compared(Name(ELAPSED), found, _calls(wholes_a), _calls(wholes_b), True)
 
 
 def _whole(a: Sequence[Run], b: Sequence[Run], measure: str, rows: Sequence[Compared]) -> Compared:

@@ -2,6 +2,7 @@
 
     condition = measure ( name ) sign limit
     measure   = mean median p50 p90 p95 p99 max total wall cpu wait calls
+    condition = elapsed sign limit, of the whole run
     name      = a row's intrinsic, site, function …; `all`; in quotes, where it has a parenthesis that is not closed
     sign      = > >= < <=
     limit     = +10% -5% +5ms -2s +100 (the change), 200ms 500 (the figure of the second side itself)
@@ -17,7 +18,7 @@ from difflib import get_close_matches
 
 from interpose.analysis.comparison.comparison import is_one_sided, named
 from interpose.analysis.comparison.differences import RUNS_AT_LEAST, Difference, differences
-from interpose.analysis.comparison.figures import ALL, MEASURES, Figures, Run
+from interpose.analysis.comparison.figures import ALL, ELAPSED, MEASURES, Figures, Run
 from interpose.errors import ExpressionError
 from interpose.quantities import TIMES_NS
 
@@ -67,7 +68,7 @@ def parse_condition(text: str) -> Condition:
     """The condition that `text` is. Raises ExpressionError, which has the place."""
     reader = _Reader(text)
     measure = reader.measure()
-    name_place, name = reader.name()
+    name_place, name = (0, ALL) if measure == ELAPSED else reader.name()
     sign = reader.sign()
     limit, is_change, is_part = reader.limit(MEASURES[measure].is_time)
     return Condition(text, measure, name, name_place, sign, limit, is_change, is_part)
@@ -99,6 +100,8 @@ class _Reader:
             raise self._error(f"{name} is not a measure; {meant}" if name else f"a measure was expected; {meant}")
         self._place += len(name)
         self._skip()
+        if name == ELAPSED:
+            return name
         if not self._text.startswith("(", self._place):
             raise self._error(f"( was expected: {name}(checkout)")
         self._place += 1

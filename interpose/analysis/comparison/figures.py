@@ -17,6 +17,7 @@ from interpose.analysis.calls.rows import CODE, Row
 from interpose.analysis.consolidation.histogram import FINE
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.rows import WITH_CODE, with_code
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.analysis.transactions.response_times import transactions
 
 FILES = ("site", "file")  # labels that begin with the name of a file
@@ -24,6 +25,7 @@ NUMBERED = ("process", "thread")  # labels that begin with a number that differs
 TRANSACTION = "transaction"
 GROUPED_BY = (*(by for by in GROUPINGS if by != "experiment"), TRANSACTION)  # each run is an experiment
 ALL = "all"
+ELAPSED = "elapsed"
 
 
 class Name(NamedTuple):
@@ -43,13 +45,15 @@ class Name(NamedTuple):
 @dataclass
 class Figures:
     """What the calls of a row took in a run: `total_ns` without the calls inside, `wall_ns` with them; `spread` has
-    the histogram of their wall times, where that was asked for."""
+    the histogram of their wall times, where that was asked for. `elapsed_ns` is how long the run lasted, of all rows
+    together only: threads and processes work at the same time."""
 
     calls: int = 0
     total_ns: int = 0
     wall_ns: int = 0
     cpu_ns: int = 0
     spread: Sums = field(default_factory=Sums)
+    elapsed_ns: int = 0
 
     def add(self, other: Figures) -> None:
         """Take what `other` has in as well."""
@@ -90,6 +94,7 @@ MEASURES = {
     "mean": Measure("inclusive wall time per call", lambda figures: figures.wall_ns / (figures.calls or 1)),
     **{name: _percentile(percent) for name, percent in PERCENTILES.items()},
     "max": Measure("wall time of the longest call", lambda figures: figures.spread.wall_most_ns, needs_calls=True),
+    ELAPSED: Measure("how long the whole run lasted; rows have none", lambda figures: figures.elapsed_ns),
 }
 
 
@@ -101,6 +106,7 @@ class Run:
     name: str
     rows: dict[Name, Figures]
     aside: frozenset[Name] = frozenset()
+    elapsed_ns: int = 0
 
     @property
     def total_ns(self) -> int:
@@ -110,7 +116,7 @@ class Run:
     @property
     def whole(self) -> Figures:
         """All rows but those aside."""
-        found = Figures()
+        found = Figures(elapsed_ns=self.elapsed_ns)
         for name, figures in self.rows.items():
             if name not in self.aside:
                 found.add(figures)
@@ -137,7 +143,7 @@ def run_of(analysis: Analysis, by: str, with_calls: bool = False) -> Run:
             aside.add(name)
     for name, spread in (spreads(analysis, by) if with_calls else {}).items():
         rows.setdefault(name, Figures()).spread.add(spread)
-    return Run(experiment.name, rows, frozenset(aside))
+    return Run(experiment.name, rows, frozenset(aside), elapsed_ns(analysis))
 
 
 def _of_transactions(analysis: Analysis) -> Run:
@@ -148,7 +154,7 @@ def _of_transactions(analysis: Analysis) -> Run:
         rows[name] = Figures(row.sums.calls, row.response_ns, row.response_ns, row.cpu_ns, row.sums)
         if not row.is_named:
             aside.add(name)
-    return Run(analysis.experiment.name, rows, frozenset(aside))
+    return Run(analysis.experiment.name, rows, frozenset(aside), elapsed_ns(analysis))
 
 
 def spreads(analysis: Analysis, by: str) -> Mapping[Name, Sums]:

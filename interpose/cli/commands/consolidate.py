@@ -10,6 +10,7 @@ from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.structure import is_consolidated_alone
 from interpose.analysis.consolidation.kept_records import SLOWEST, keep
 from interpose.analysis.consolidation.merging import Merged
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.analysis.recording.ending import is_running
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.cli.consolidating import take_events_away
@@ -25,7 +26,6 @@ from interpose.experiments.metadata.pauses import pauses_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.reports.formats.units import count
-from interpose.reports.screen.state import elapsed_ns
 
 NAME = "consolidate"
 HELP = "combine like calls into one record each, with count and times"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from interpose.analysis.profile.memory import memories
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.units import SECOND_NS, duration, percent, size
 from interpose.reports.page.grid import note, section
@@ -13,7 +14,7 @@ from interpose.reports.page.material import Material
 from interpose.reports.screen.memory import memory_lines
 from interpose.reports.screen.remarks import chosen
 from interpose.reports.screen.screen import Screen
-from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ending_in_words
+from interpose.reports.screen.state import command_line, completeness, ending_in_words
 
 SECTIONS = (
     ("summary", "Summary"),

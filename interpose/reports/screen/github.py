@@ -16,7 +16,7 @@ from interpose.reports.formats.units import count
 from interpose.reports.screen.screen import Screen
 from interpose.reports.screen.summary import answer, first_lines, totals
 from interpose.reports.screen.whole import warnings_of
-from interpose.reports.tables.comparison import comparison_table, conditions_table, verdict_on
+from interpose.reports.tables.comparison import comparison_table, conditions_table, last_rows, verdict_on
 from interpose.reports.tables.rows import arranged, profile_table
 
 ROWS = 50  # in a table
@@ -66,7 +66,7 @@ def write_comparison(comment: Comment, out: TextIO) -> None:
     table = comparison_table(found, comment.by, comment.mode)
     first = [row for row in found.rows if _is_first(row, found)]
     others = [*first[limit:], *(row for row in found.rows if row not in first)]
-    github.write(replace(table, rows=[*first[:limit], found.whole]), out, _WIDTH)
+    github.write(replace(table, rows=[*first[:limit], *last_rows(found)]), out, _WIDTH)
     if others:
         shown = f", {limit} shown" if len(others) > limit else ""
         with github.folded(f"{count(len(others), 'other row')}{shown}", out):

@@ -20,13 +20,14 @@ from interpose.analysis.findings.merging import with_like_rows_together
 from interpose.analysis.findings.survey import Survey, Times
 from interpose.analysis.partial.partial import Head, Question, Reduction
 from interpose.analysis.recording.calendar import span_of
+from interpose.analysis.recording.elapsed import calendar_span
 from interpose.experiments.metadata.log import Log
 from interpose.experiments.model.files import Damages
 from interpose.reports.formats.colour import Paint
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import count, scale_for
 from interpose.reports.screen.kinds_table import kinds_of, part_that_matters, what_shares_are_of
-from interpose.reports.screen.state import calendar_span, events_lost, is_well, what_is_missing
+from interpose.reports.screen.state import events_lost, is_well, what_is_missing
 from interpose.reports.screen.verdict import verdict
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table

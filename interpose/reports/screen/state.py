@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.calls.account import ProcessAccount
-from interpose.analysis.recording.calendar import span_of
 from interpose.analysis.recording.command import command_of, last_part
 from interpose.analysis.recording.ending import ASKED_TO_END, Ending, signal_name, stopped_in_words
 from interpose.experiments.format.blocks import BLOCK_BYTES
 from interpose.experiments.metadata.control import control_of
-from interpose.experiments.model.collection import Collection
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.reports.formats.table import clean
@@ -94,27 +91,6 @@ def completeness(analysis: Analysis) -> str:
         ring = f"ring: the last {found:,} of {count(found + overwritten, 'call')}"
         return f"{ring}, {state}" if any(why) else ring
     return f"{state} so far" if analysis.is_running and not any(why) else state
-
-
-def elapsed_ns(analysis: Analysis) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar; of a
-    merged one, of those that were merged. 0 if the beginning is unknown."""
-    if isinstance(analysis.experiment, Collection):
-        begins_ns, ends_ns = calendar_span(analysis.accounts)
-        return max(ends_ns - begins_ns, 0)
-    log = analysis.experiment.founder.log
-    start_ns = log.start_ns
-    if log.elapsed_ns or not start_ns:
-        return log.elapsed_ns
-    if analysis.is_running:
-        return max(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - start_ns, 0)
-    return max(account.latest_ns for account in analysis.accounts) - start_ns
-
-
-def calendar_span(accounts: Sequence[ProcessAccount]) -> tuple[int, int]:
-    """The first beginning and the last end on the calendar."""
-    logs = [(account.process.log, account.latest_ns) for account in accounts]
-    return span_of((log.time_ns, log.time_ns + latest_ns - log.start_ns) for log, latest_ns in logs)
 
 
 def is_well(completeness: str) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interpose.analysis.findings.engine import found_in
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.experiments.model.collection import Collection
 from interpose.reports.formats.table import clean, columns_of, shortened, wrapped
 from interpose.reports.formats.units import Scale, count, scale_for
 from interpose.reports.screen.kinds_table import kinds, part_that_matters, what_shares_are_of
 from interpose.reports.screen.remarks import remarks
 from interpose.reports.screen.screen import Screen, has_findings, has_idle
-from interpose.reports.screen.state import command_line, completeness, elapsed_ns, ended_ago, ending_in_words, is_well
+from interpose.reports.screen.state import command_line, completeness, ended_ago, ending_in_words, is_well
 from interpose.reports.screen.verdict import verdict
 
 # Commands to run next, by what was recorded.

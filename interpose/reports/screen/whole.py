@@ -11,6 +11,7 @@ from interpose.analysis.findings.engine import found_in
 from interpose.analysis.profile.counts import Counted, counted_in
 from interpose.analysis.profile.memory import Memory, memories
 from interpose.analysis.profile.profiled import Sampling
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.reports.screen.remarks import (
@@ -22,7 +23,7 @@ from interpose.reports.screen.remarks import (
     warnings,
 )
 from interpose.reports.screen.screen import Screen, has_findings
-from interpose.reports.screen.state import completeness, elapsed_ns, is_well
+from interpose.reports.screen.state import completeness, is_well
 from interpose.reports.tables.findings import findings_table
 from interpose.reports.tables.rows import profile_table
 

@@ -8,7 +8,7 @@ from itertools import chain
 from interpose.analysis.comparison.comparison import Compared, Comparison
 from interpose.analysis.comparison.conditions import Outcome
 from interpose.analysis.comparison.differences import CHANGED, Difference
-from interpose.analysis.comparison.figures import MEASURES, TRANSACTION
+from interpose.analysis.comparison.figures import ELAPSED, MEASURES, TRANSACTION
 from interpose.reports.formats.table import Column, Table, Values, clean
 from interpose.reports.formats.units import count, duration
 from interpose.reports.tables.rows import LABELS
@@ -41,8 +41,13 @@ def comparison_table(found: Comparison, by: str, mode: str, limit: int | None = 
             Column("calls", lambda row: _calls(row), optional=True),
             *_name_columns(found, labels),
         ],
-        rows=chain(found.rows[:limit], [found.whole]),
+        rows=chain(found.rows[:limit], last_rows(found)),
     )
+
+
+def last_rows(found: Comparison) -> list[Compared]:
+    """What follows the rows: all of them together and, of every measure, how long the runs lasted."""
+    return [found.whole, found.elapsed] if found.elapsed else [found.whole]
 
 
 def change(found: Difference) -> str:
@@ -126,13 +131,19 @@ def show_measure(measure: str) -> Show:
 
 
 def _figure_columns(found: Comparison, mode: str) -> list[Column]:
-    show = show_measure(found.measure)
-    first = Column(f"A, {count(found.runs_a, 'run')}", lambda row: show(row.difference.a))
+    def show(row: Compared) -> Show:
+        return show_measure(_measure_of(row, found))
+
+    first = Column(f"A, {count(found.runs_a, 'run')}", lambda row: show(row)(row.difference.a))
     if mode == "delta":
-        return [first, Column("B - A", lambda row: _signed(row.difference.delta, show))]
+        return [first, Column("B - A", lambda row: _signed(row.difference.delta, show(row)))]
     if mode == "ratio":
         return [first, Column("B / A", lambda row: _times(row.difference.ratio))]
-    return [first, Column(f"B, {count(found.runs_b, 'run')}", lambda row: show(row.difference.b))]
+    return [first, Column(f"B, {count(found.runs_b, 'run')}", lambda row: show(row)(row.difference.b))]
+
+
+def _measure_of(row: Compared, found: Comparison) -> str:
+    return ELAPSED if row is found.elapsed else found.measure
 
 
 def _signed(delta: float, show: Show) -> str:
@@ -170,8 +181,8 @@ def _values(row: Compared, found: Comparison, labels: tuple[str, ...]) -> Values
     named |= {label: dict(row.name.labels).get(label) for label in labels}
     difference = row.difference
     return named | {
-        "measure": found.measure,
-        "unit": "ns" if MEASURES[found.measure].is_time else "calls",
+        "measure": _measure_of(row, found),
+        "unit": "ns" if MEASURES[_measure_of(row, found)].is_time else "calls",
         "a": difference.a,
         "b": difference.b,
         "delta": difference.delta,
