@@ -196,6 +196,9 @@ cdef extern from "hooks/call.h":
 cdef extern from "hooks/child_waits.h":
     bint child_waits_end()
 
+cdef extern from "hooks/forked_exec.h":
+    bint forked_exec_end()
+
 cdef extern from "hooks/gil_waits.h":
     const char *gil_waits_begin(const slot *)
     bint gil_waits_end()

@@ -260,6 +260,7 @@ cdef Py_ssize_t end_all(bint detached) except -1:
     left += [] if gil_waits_end() else [None]
     left += [] if loop_waits_end() else [None]
     left += [] if child_waits_end() else [None]
+    left += [] if forked_exec_end() else [None]
     left += [None] * native_end_all()
     tell_lines_as(NULL)
     stop_collecting()

@@ -12,6 +12,7 @@
 #include "hooks/child_processes.h"
 #include "hooks/child_waits.h"
 #include "hooks/descriptors.h"
+#include "hooks/forked_exec.h"
 #include "hooks/idle_descriptors.h"
 #include "hooks/loop_waits.h"
 #include "hooks/object_descriptor.h"
@@ -85,8 +86,12 @@ void change_before(struct call *call)
     case EFFECT_unwatch:
         descriptor_watch(call->descriptor, watcher_of(call->owner), unwatch);
         break;
+    case EFFECT_fork_exec:
+        forked_exec_begin(call);
+        break;
     case EFFECT_exec:
-        becomes(call);
+        forked_exec_over();
+        becomes(call, NULL);
         break;
     case EFFECT_shell:
         starts_shell(call);
@@ -200,9 +205,12 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
             forget_made(result);
         forked(call, result);
         break;
+    case EFFECT_fork_exec:
+        forked_exec_over();
+        spawned(call, result);
+        break;
     case EFFECT_spawn:
     case EFFECT_search:
-    case EFFECT_fork_exec:
         spawned(call, result);
         break;
     case EFFECT_shell:

@@ -19,6 +19,7 @@
 #include "hooks/call_result.h"
 #include "hooks/descriptors.h"
 #include "hooks/environment_copies.h"
+#include "hooks/forked_exec.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/path_objects.h"
 #include "hooks/slot.h"
@@ -72,11 +73,13 @@ static void take_paths(struct naming *naming, PyObject *paths, PyObject *directo
             break;
 }
 
-/* An open file is run under its number. */
-static void take_name(struct naming *naming, const struct call *call)
+/* An open file is run under its number. With `path` it is known what the child itself runs. */
+static void take_name(struct naming *naming, const struct call *call, const char *path)
 {
     naming->is_searched = call->slot->effect == EFFECT_search;
-    if (call->slot->effect == EFFECT_fork_exec)
+    if (path)
+        snprintf(naming->text, PATH_BYTES, "%s", path);
+    else if (call->slot->effect == EFFECT_fork_exec)
         take_paths(naming, argument_of(call, 1), argument_of(call, 4));
     else if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
         snprintf(naming->text, PATH_BYTES, OWN_PROC "/fd/%d", call->descriptor);
@@ -84,13 +87,13 @@ static void take_name(struct naming *naming, const struct call *call)
         naming->text[0] = 0;
 }
 
-static void name_spawned(struct child *child, const struct call *call)
+static void name_spawned(struct child *child, const struct call *call, const char *path)
 {
     struct reading begin = own_begin(current_thread);
     struct naming *naming = spare_take();
     if (naming) {
         naming->child = child;
-        take_name(naming, call);
+        take_name(naming, call, path);
         if (naming->text[0])
             spare_run(naming, name_program, naming);
         if (call->slot->effect == EFFECT_exec && call->descriptor >= 0)
@@ -129,11 +132,11 @@ static void note_switched_off(struct child *child, const struct call *call)
 
 /* --- before the call: what may not return, or not soon */
 
-void becomes(struct call *call)
+void becomes(struct call *call, const char *path)
 {
     struct child child = {
         .start_ns = clock_ns(CLOCK_MONOTONIC), .how = CHILD_EXEC, .stack = stack_here(PyThreadState_Get())};
-    name_spawned(&child, call);
+    name_spawned(&child, call, path);
     note_switched_off(&child, call);
     call->child = recorder_starts(&child);
 }
@@ -172,7 +175,7 @@ void spawned(const struct call *call, PyObject *result)
 {
     struct child child = {
         .start_ns = call->span.begin.wall_ns, .how = CHILD_SPAWN, .pid = pid_of(result), .stack = call->span.stack};
-    name_spawned(&child, call);
+    name_spawned(&child, call, NULL);
     note_switched_off(&child, call);
     recorder_starts(&child);
 }
@@ -191,6 +194,7 @@ void start_failed(const struct call *call)
                           .how = CHILD_SPAWN,
                           .error = error_number_here(),
                           .stack = call->span.stack};
+    forked_exec_over();
     switch ((enum effect)call->slot->effect) {
     case EFFECT_fork:
         child.how = CHILD_FORK;
@@ -200,7 +204,7 @@ void start_failed(const struct call *call)
     case EFFECT_spawn:
     case EFFECT_search:
     case EFFECT_fork_exec:
-        name_spawned(&child, call);
+        name_spawned(&child, call, NULL);
         recorder_starts(&child);
         break;
     case EFFECT_popen:

@@ -6,7 +6,8 @@
 
 #include "hooks/call.h"
 
-void becomes(struct call *call);
+/* The process becomes the program at `path`, or at the call's own if that is NULL. */
+void becomes(struct call *call, const char *path);
 
 void starts_shell(struct call *call);
 

@@ -1,5 +1,6 @@
 #include "hooks/hot_path.h"
 
+#include "hooks/forked_exec.h"
 #include "hooks/idle_descriptors.h"
 
 /* The call begins, on a thread that is recorded. */
@@ -88,11 +89,14 @@ static inline void end_recorded(struct call *call, PyObject *result, uint64_t by
 void shim_end(struct call *call, PyObject *result, bool failed)
 {
     if (UNLIKELY(!call->span.thread)) {
+        forked_exec_over();
         end_untimed(call, result, failed);
         return;
     }
-    if (UNLIKELY(!span_stop(&call->span)))
+    if (UNLIKELY(!span_stop(&call->span))) {
+        forked_exec_over();
         return;
+    }
     failed = UNLIKELY(failed) && !is_end_of_rows(call);
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
     if (LIKELY(!failed))

@@ -92,21 +92,27 @@ def assign(children: Sequence[Child], descendants: Iterable[Process]) -> dict[st
     """The attempt from which each of the direct `descendants` came, by lineage, if it can be told.
 
     A fork has its number. A child that was forked to run a function first and a program later (`preexec_fn`) was not
-    recorded as a fork. Others are found by their process number, if it is one of the starter's PID namespace, and the
-    last attempt before their beginning. The shell of os.system has no known number; what it became is the one that
-    began meanwhile.
+    recorded as a fork, and it existed even if the program could not be run. Others are found by their process number,
+    if it is one of the starter's PID namespace, and the last attempt before their beginning. The shell of os.system has
+    no known number; what it became is the one that began meanwhile.
     """
     forks: dict[int, Child] = {}
+    failed: dict[int, list[Child]] = defaultdict(list)
     others: dict[tuple[bool, int], list[Child]] = defaultdict(list)
     for child in sorted(children, key=_start_ns):
         if child.record.how == FORK:
             forks[child.record.number] = child
-        elif not child.record.error:
+        elif child.record.error:
+            failed[child.record.pid].append(child)
+        else:
             others[child.record.how == EXEC, child.record.pid].append(child)
     found = {}
     for process in descendants:
-        _, letter, number = split_lineage(process.lineage)
-        of_number = others[letter == "x", process.log.pid] if _shares_numbers(process.starter, process) else ()
+        above, letter, number = split_lineage(process.lineage)
+        is_exec = letter == "x" or (process.starter is not None and process.starter.lineage != above)
+        of_number = others[is_exec, process.log.pid] if _shares_numbers(process.starter, process) else []
+        if letter == "f" and not of_number and process.log.pid:
+            of_number = failed[process.log.pid]
         child_of_number = _last_before(of_number, process.log.start_ns)
         attempt = forks.get(number, child_of_number) if letter == "f" else child_of_number
         if attempt is None and letter == "c" and _is_started_by(process.starter, process):

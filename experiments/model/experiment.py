@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -125,6 +126,12 @@ def with_forebears(founder: str, lineage: str, damages: Damages) -> Process:
     return process
 
 
+def _became(forked: Process, process: Process) -> bool:
+    """Whether `process`, of the same number, is what the child became by exec."""
+    was, log = forked.became, process.log
+    return was is not None and was.record.start_ns <= log.start_ns and log.has_numbers_of(forked.log)
+
+
 def _is_of_ranks(directory: str) -> bool:
     """Whether no process but ranks of MPI, and what they started, was recorded: the founder's log is empty."""
     try:
@@ -197,12 +204,20 @@ def _is_descendant(name: str) -> bool:
 
 def _join_families(processes: list[Process]) -> None:
     """Give each process those that came from it, and the one that it came from: its lineage is the beginning
-    of its own."""
+    of its own. What a forked child became with variables that were made before the fork has its parent's, and came
+    from the child."""
     of_lineage = {process.lineage: process for process in processes}
+    forked: dict[tuple[str, int], list[Process]] = defaultdict(list)
+    for process in processes:
+        lineage, how, _ = split_lineage(process.lineage)
+        if how == "f":
+            process.parent = of_lineage.get(lineage)
+            forked[lineage, process.log.pid].append(process)
     for process in processes:
         lineage, how, _ = split_lineage(process.lineage)
         starter = of_lineage.get(lineage) if how else None
+        if how == "c":
+            starter = next((each for each in forked[lineage, process.log.pid] if _became(each, process)), starter)
         if starter is not None:
             process.starter = starter
-            process.parent = starter if how == "f" else None
             starter.descendants.append(process)

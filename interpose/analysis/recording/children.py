@@ -11,7 +11,7 @@ from interpose.analysis.recording.ending import ASKED_TO_END, Ending, ending, en
 from interpose.analysis.recording.installed import package_of
 from interpose.analysis.recording.lineage import MULTIPROCESSING_CHILD, main_of, program_of, script_of
 from interpose.analysis.recording.used import waited_for
-from interpose.experiments.format.children import EXEC, FORK, Child
+from interpose.experiments.format.children import EXEC, Child
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
@@ -113,7 +113,7 @@ def _started(process: Process) -> Iterator[tuple[str, Child, int, int, list[Proc
 
 def _name(process: Process, child: Child) -> str:
     """The program that it is or, if it was forked, became by exec; `forked` if it remained what its parent was."""
-    if child.record.how == FORK:
+    if process.parent:
         became = [each for each in process.descendants if each.started_as and each.started_as.record.how == EXEC]
         others = [each for each in process.not_followed if each.record.how == EXEC]
         if became and became[0].started_as:
