@@ -1,9 +1,6 @@
 /* What a call of flock, lockf or fcntl does with the lock of a file, and of which file. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "hooks/call.h"
 
 /* Whether a call of fcntl is about a lock. */
