@@ -81,6 +81,8 @@ class RecordTable(Generic[Record]):
         self.first = max(found.first, 1) if found else 1
         self._near_first = 0
         self._near: list[tuple[int, ...]] = []
+        self._near_records = 0
+        self._unused = self._unpacker.one(bytes(data.layout.record_bytes))
         self._note_a_broken_end()
 
     def get(self, number: int) -> Record | None:
@@ -91,10 +93,12 @@ class RecordTable(Generic[Record]):
         if not 0 <= place < len(self._near) or not any(self._near[place]):  # it may have been written since
             self._look_near(number)
             place = number - self._near_first
-        return self._unpacker.made(self._near[place]) if place < len(self._near) else None
+        if place < len(self._near):
+            return self._unpacker.made(self._near[place])
+        return self._unused if place < self._near_records else None
 
     def _look_near(self, number: int) -> None:
-        """Unpack the records around that one, which are often asked for next."""
+        """Unpack the records around that one, which are often asked for next, up to the last that is used."""
         index, size = number - self.first, self._unpacker.record_bytes
         in_first, in_each = (self._data.block_bytes - self._data.head_bytes) // size, self._data.block_bytes // size
         start, room = 0, in_first
@@ -104,7 +108,9 @@ class RecordTable(Generic[Record]):
         begin = index - (index - start) % near
         data = self._file.read(self._data.offset_of(begin), min(near, start + room - begin) * size)
         self._near_first = self.first + begin
-        self._near = list(self._unpacker.fields(data[: len(data) // size * size]))
+        self._near_records = len(data) // size
+        used = min(-(-len(data.rstrip(b"\0")) // size), self._near_records)
+        self._near = list(self._unpacker.fields(data[: used * size]))
 
     def all(self) -> Iterator[tuple[int, Record, bytes]]:
         """Each record that is not all zeros: its number, the record, and its bytes."""

@@ -66,6 +66,14 @@ class Intrinsic:
         return self.transaction == "is" or self.continues_transaction
 
 
+class Intrinsics(dict[int, Intrinsic]):
+    """The intrinsics of a map by number. Processes with equal maps share one, which nobody changes, so what follows from
+    it can be kept by it: as a key it stands for itself alone."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return id(self)
+
+
 @dataclass(frozen=True)
 class Library:
     """A library: its file, and why it was not used, with the line."""
@@ -98,7 +106,7 @@ class Failure:
     why: str
 
 
-def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
+def read_map(path: str, place: str, damages: Damages) -> Intrinsics:
     """The intrinsics in the map.xml at `path`, by number.
 
     An intrinsic with calls of several kinds has as many numbers, beginning with its own. A later entry replaces an
@@ -109,13 +117,13 @@ def read_map(path: str, place: str, damages: Damages) -> dict[int, Intrinsic]:
             data = file.read(LARGEST_XML_BYTES + 1)
     except OSError as error:
         damages.add(place, error.strerror or "cannot be read")
-        return {}
+        return Intrinsics()
     known = _sound(data) if len(data) <= _LARGEST_KNOWN_BYTES else None
-    return dict(known) if known is not None else _parsed(data, place, damages)
+    return known if known is not None else _parsed(data, place, damages)
 
 
 @lru_cache(maxsize=16)
-def _sound(data: bytes) -> dict[int, Intrinsic] | None:
+def _sound(data: bytes) -> Intrinsics | None:
     """The intrinsics of a file without damage, which all runs of a program have alike; None if it is damaged."""
     damages = Damages()
     try:
@@ -125,7 +133,7 @@ def _sound(data: bytes) -> dict[int, Intrinsic] | None:
     return None if damages.found else found
 
 
-def _parsed(data: bytes, place: str, damages: Damages) -> dict[int, Intrinsic]:
+def _parsed(data: bytes, place: str, damages: Damages) -> Intrinsics:
     reader = _MapReader(place, damages)
     parse_elements(BytesIO(data), place, damages, reader.begin, lambda text: None, lambda name: None)
     return reader.intrinsics
@@ -192,7 +200,7 @@ class _MapReader:
     """Gathers the intrinsics from the elements of a map.xml."""
 
     def __init__(self, place: str, damages: Damages) -> None:
-        self.intrinsics: dict[int, Intrinsic] = {}
+        self.intrinsics = Intrinsics()
         self._begins: dict[int, int] = {}  # the number of the entry that each number is of
         self._place = place
         self._damages = damages

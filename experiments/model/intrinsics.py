@@ -10,6 +10,7 @@ from interpose.experiments.metadata.map import (
     Collector,
     Failure,
     Intrinsic,
+    Intrinsics,
     Library,
     read_collectors,
     read_libraries,
@@ -30,11 +31,12 @@ class RecordedIntrinsics(RecordedFiles):
         return self.numbered_intrinsics.get(number) or self._missing("map.xml", number, UNKNOWN_INTRINSIC)
 
     @cached_property
-    def numbered_intrinsics(self) -> dict[int, Intrinsic]:
+    def numbered_intrinsics(self) -> Intrinsics:
         """All intrinsics by number, as this process or those that forked it name them."""
-        if self.parent is None:
-            return self._intrinsics
-        return {number: each for process in [*self.forked_from()][::-1] for number, each in process._intrinsics.items()}
+        named = self.parent.numbered_intrinsics if self.parent else Intrinsics()
+        if named and not self._intrinsics:
+            return named
+        return Intrinsics({**named, **self._intrinsics}) if named else self._intrinsics
 
     @property
     def not_interposed(self) -> dict[str, str]:
@@ -67,5 +69,5 @@ class RecordedIntrinsics(RecordedFiles):
         return self._libraries_and_failures[1]
 
     @cached_property
-    def _intrinsics(self) -> dict[int, Intrinsic]:
+    def _intrinsics(self) -> Intrinsics:
         return read_map(os.path.join(self.directory, "map.xml"), f"{self.place}/map.xml", self.damages)

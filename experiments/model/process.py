@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from interpose.experiments.format import compressed
@@ -148,6 +149,17 @@ class Process(RecordedStacks, RecordedThreads, RecordedIntrinsics):
     def excluded(self) -> frozenset[int]:
         """The numbers of the processes, of the whole experiment, that were excluded from recording."""
         return read_excluded(os.path.dirname(self.directory) if self.lineage else self.directory)
+
+    def descendants_with(self, pid: int) -> Sequence[Process]:
+        """The processes with this number among those that it started."""
+        return self._descendants_by_pid.get(pid, ())
+
+    @cached_property
+    def _descendants_by_pid(self) -> dict[int, list[Process]]:
+        found: dict[int, list[Process]] = defaultdict(list)
+        for each in self.descendants:
+            found[each.log.pid].append(each)
+        return dict(found)
 
     @cached_property
     def _assigned(self) -> dict[str, Child]:

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from interpose.analysis.transactions.tracking import roles_of
 from interpose.errors import ExperimentError
 from interpose.experiments.format import blocks
 from interpose.experiments.metadata.map import Intrinsic
@@ -38,6 +39,26 @@ def test_a_forked_child_shares_the_numbers_of_its_parent(tmp_path):
     assert child.own_line(shared) == Site("app.py", 1, "main", True)
     assert child.intrinsic(1).name == "os.write"
     assert experiment.damages.found == []
+
+
+def test_forked_children_that_name_nothing_share_what_follows_from_the_intrinsics(tmp_path):
+    """Thousands of them would otherwise have it worked out for each, from hundreds of intrinsics."""
+    families(tmp_path)
+
+    founder, child, _ = Experiment(str(tmp_path / "t.1.er")).processes
+
+    assert child.numbered_intrinsics is founder.numbered_intrinsics
+    assert roles_of(child) is roles_of(founder)
+
+
+def test_what_a_process_started_is_found_by_its_number(tmp_path):
+    families(tmp_path)
+
+    founder, child, other = Experiment(str(tmp_path / "t.1.er")).processes
+
+    assert list(founder.descendants_with(child.log.pid)) == [child]
+    assert list(child.descendants_with(child.log.pid)) == [other]
+    assert not founder.descendants_with(child.log.pid + 1)
 
 
 def test_a_program_that_came_by_exec_shares_nothing(tmp_path):

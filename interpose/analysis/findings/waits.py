@@ -282,8 +282,9 @@ def _knows_interpreter_lock(account: ProcessAccount) -> bool:
 def _computing_threads(survey: Survey) -> Counter[int]:
     """How many threads of each process computed for some of its time, where its interpreter lock may be the cause."""
     found: Counter[int] = Counter()
+    accounts = survey.analysis.accounts
     for (process, _), cpu_ns in survey.code_cpu_ns.items():
-        account = survey.analysis.accounts[process]
+        account = accounts[process]
         lived_ns = account.latest_ns - account.process.log.start_ns
         is_unknown = account.process.log.is_python and not _knows_interpreter_lock(account)
         found[process] += is_unknown and cpu_ns >= COMPUTES_SHARE * lived_ns > 0

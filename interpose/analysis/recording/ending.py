@@ -69,11 +69,11 @@ def _became_unnoted(process: Process) -> Process | None:
 
     It is the process's own descendant or, where its variables were made before the fork, comes of the same attempt.
     """
-    below = [each for each in process.descendants if split_lineage(each.lineage)[1] == "x"]
-    beside = process.starter.descendants if process.starter and process.started_as else []
+    below = [each for each in process.descendants_with(process.log.pid) if split_lineage(each.lineage)[1] == "x"]
+    beside = process.starter.descendants_with(process.log.pid) if process.starter and process.started_as else []
     later = [each for each in beside if each.log.start_ns > process.log.start_ns]
     of_one = [each for each in later if each.started_as == process.started_as]
-    return next((each for each in below + of_one if each.log.pid == process.log.pid), None)
+    return next(iter(below + of_one), None)
 
 
 def _as_saved(process: Process) -> Ending | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from interpose.analysis.recording.last_known import last_events
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.tracking import (
@@ -34,7 +36,7 @@ def unended_of(process: Process) -> list[Unended]:
     return found
 
 
-def _unended(thread: int, calls: list[OpenCall], roles: dict[int, int], life: Life) -> Unended:
+def _unended(thread: int, calls: list[OpenCall], roles: Mapping[int, int], life: Life) -> Unended:
     call = calls[0]
     wall_ns = max(life.end_ns - call.start_ns, 0)
     cpu_ns = min(max(life.end_cpu_ns - call.start_cpu_ns, 0), wall_ns)
@@ -44,7 +46,7 @@ def _unended(thread: int, calls: list[OpenCall], roles: dict[int, int], life: Li
     return Unended(thread, outermost, tuple(named))
 
 
-def _name(call: OpenCall, roles: dict[int, int]) -> int:
+def _name(call: OpenCall, roles: Mapping[int, int]) -> int:
     """The name that a call in progress gives a transaction; 0 if it gives none."""
     if not roles.get(call.intrinsic, 0) & SPAN:
         return 0

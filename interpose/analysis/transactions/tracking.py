@@ -15,10 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from interpose.analysis.calls.paused import NOT_PAUSED, PausedTimes
-from interpose.experiments.metadata.map import Intrinsic
+from interpose.experiments.metadata.map import Intrinsic, Intrinsics
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.recorded_files import UNKNOWN
 from interpose.experiments.model.stacks import Site
@@ -438,10 +439,13 @@ class Details:
         return RELEASES if _RELEASES.match(statement) else 0
 
 
-def roles_of(process: Process) -> dict[int, int]:
+def roles_of(process: Process) -> Mapping[int, int]:
     """What the calls of each intrinsic of `process` mean for transactions, by its number; most mean BUSY alone."""
-    is_typed = _is_typed(process)
-    numbered = process.numbered_intrinsics
+    return _roles_in(process.numbered_intrinsics, _is_typed(process))
+
+
+@lru_cache(maxsize=64)
+def _roles_in(numbered: Intrinsics, is_typed: bool) -> Mapping[int, int]:
     drivers = {_package(each) for each in numbered.values() if each.kind == "db" and each.transaction == "ends"}
     roles = {
         number: _role(each, is_typed)
