@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Generic
 
 from interpose.experiments.format.layout import DataType, Layout, Record, Unpacker
+from interpose.experiments.format.limits import Limits
 from interpose.experiments.format.records import FileHead
 from interpose.experiments.metadata.log import READS_UP_TO
 from interpose.experiments.model.files import DataFile, OpenFile
@@ -75,6 +76,7 @@ class RecordTable(Generic[Record]):
         self._file = file
         self._data = data
         self._unpacker: Unpacker[Record] = Unpacker(data.layout, record)
+        self._limits = Limits(data.layout, record)
         found = read_head(file, data, head)
         self.head = found
         self.readable = found is not None
@@ -113,12 +115,19 @@ class RecordTable(Generic[Record]):
         self._near = list(self._unpacker.fields(data[: used * size]))
 
     def all(self) -> Iterator[tuple[int, Record, bytes]]:
-        """Each record that is not all zeros: its number, the record, and its bytes."""
+        """Each record that is not all zeros: its number, the record, and its bytes; impossible ones are left out, and
+        counted as damage."""
         if not self.readable:
             return
         with self._file.opened() as file:
-            if file:
-                yield from self._records(file)
+            yield from self._records(self._possible_windows(file)) if file else ()
+
+    def as_written(self) -> Iterator[tuple[int, Record, bytes]]:
+        """The same with the impossible ones."""
+        if not self.readable:
+            return
+        with self._file.opened() as file:
+            yield from self._records(self._windows(file)) if file else ()
 
     def bounded(self, at_most: int) -> Iterator[tuple[int, Record, bytes]]:
         """The same for callers that keep the records: a limited number, with a note if there are more."""
@@ -129,11 +138,11 @@ class RecordTable(Generic[Record]):
             yield found
 
     def plain(self) -> Iterator[Record]:
-        """All records in their order, those that are all zeros too; faster than `all`."""
+        """All records in their order, those that are all zeros too, as are impossible ones; faster than `all`."""
         if not self.readable:
             return
         with self._file.opened() as file:
-            for _, data in self._windows(file) if file else ():
+            for _, data in self._possible_windows(file) if file else ():
                 yield from self._unpacker.many(data)
 
     def fields(self) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -144,9 +153,9 @@ class RecordTable(Generic[Record]):
             for number, data in self._windows(file) if file else ():
                 yield from enumerate(self._unpacker.fields(data), number)
 
-    def _records(self, file: OpenFile) -> Iterator[tuple[int, Record, bytes]]:
+    def _records(self, windows: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, Record, bytes]]:
         size = self._unpacker.record_bytes
-        for number, data in self._windows(file):
+        for number, data in windows:
             for place in range(0, len(data.rstrip(b"\0")), size):
                 record = data[place : place + size]
                 if record.count(0) < size:
@@ -165,6 +174,21 @@ class RecordTable(Generic[Record]):
             room = self._data.block_bytes // size
             start = window * self._data.block_bytes
             number = self.first + in_first + (window - 1) * room
+
+    def _possible_windows(self, file: OpenFile) -> Iterator[tuple[int, bytes]]:
+        """The same, with zeros in place of impossible records, which are counted as damage."""
+        size, left_out = self._unpacker.record_bytes, 0
+        for number, data in self._windows(file):
+            places = self._limits.impossible(data)
+            if places:
+                left_out += len(places)
+                whole = bytearray(data)
+                for place in places:
+                    whole[place * size : (place + 1) * size] = bytes(size)
+                data = bytes(whole)
+            yield number, data
+        if left_out:
+            self._file.damaged(f"{left_out:,} impossible {'record' if left_out == 1 else 'records'}, left out")
 
     def _note_a_broken_end(self) -> None:
         if not self.readable:

@@ -67,7 +67,7 @@ class Intrinsic:
 
 
 class Intrinsics(dict[int, Intrinsic]):
-    """The intrinsics of a map by number. Processes with equal maps share one, which nobody changes, so what follows from
+    """The intrinsics of a map by number. Processes with equal maps share one that nobody changes, so what follows from
     it can be kept by it: as a key it stands for itself alone."""
 
     def __hash__(self) -> int:  # type: ignore[override]

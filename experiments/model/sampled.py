@@ -81,7 +81,10 @@ class Sampled:
     def _is_of_program(self, record: SampleRecord) -> bool:
         """Whether the sample is complete, and was taken before the process became another program: the sampler notices
         that only later, and the threads' numbers stay the same."""
-        return bool(record.time_ns) and record.time_ns <= record.last_ns <= self._until_ns
+        if record.time_ns > record.last_ns:
+            self._damaged(SAMPLES, "a sample ends before it begins, left out")
+            return False
+        return bool(record.time_ns) and record.last_ns <= self._until_ns
 
     @cached_property
     def _until_ns(self) -> int:
@@ -110,9 +113,11 @@ class Sampled:
         for _ in range(DEEPEST_STACK):
             record = self._stack(stack)
             if record is None or not record.site:
+                self._missing(STACKS, stack if stack != NOT_READ else 0)
                 return
             yield self._site(record.site)
             if record.outer >= stack:
+                self._damaged(STACKS, f"stack {stack} is called from {record.outer}")
                 return
             stack = record.outer
 
@@ -136,6 +141,8 @@ class Sampled:
     def _site(self, number: int) -> Site:
         if number not in self._sites_seen:
             record = self._sites.get(number) if self._sites else None
+            if not (record and (record.file or record.function)):
+                self._missing(SITES, number)
             self._sites_seen[number] = self._named(record) if record else UNKNOWN_SITE
         return self._sites_seen[number]
 
@@ -147,7 +154,16 @@ class Sampled:
 
     def _string(self, number: int) -> str:
         text = self._strings.get(number) if number and self._strings else None
+        if text is None:
+            self._missing(STRINGS, number)
         return UNKNOWN if text is None else text
+
+    def _missing(self, file: str, number: int) -> None:
+        if number:
+            self._damaged(file, f"number {number} is not there")
+
+    def _damaged(self, file: str, what: str) -> None:
+        self._process.damages.add(f"{self._process.place}/{file}", what)
 
     @cached_property
     def _samples(self) -> RecordTable[SampleRecord] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from interpose.analysis.analysis import Analysis
@@ -12,15 +12,19 @@ from interpose.experiments.format.dialogue import DIALOGUE
 from interpose.experiments.format.dynamic import DYNTEXT
 from interpose.experiments.format.layout import Bytes, Layout
 from interpose.experiments.format.objects import OBJECTS
+from interpose.experiments.format.trace_contexts import NAME as CONTEXTS
 from interpose.experiments.format.traces import LINE_TABLES
 from interpose.experiments.metadata import names
 from interpose.experiments.metadata.notes import NOTES
 from interpose.experiments.model.experiment import Experiment
 from interpose.experiments.model.files import open_plain
 from interpose.experiments.model.process import Process
+from interpose.experiments.model.sampled import COUNTS, MEMORY, SAMPLES, SITES, STACKS, STRINGS
 from interpose.reports.formats.table import clean
 
 _TEXTS = (names.LOG, names.MAP, NOTES, OBJECTS, "archive.log", "archives/index.jsonl", "labels.xml")
+_FIRST = ("sites", "stacks", "threads", "overview", "children")
+_OTHERS = ("counts", "tasks", CONTEXTS, "heap", "heap_sites", SAMPLES, SITES, STACKS, MEMORY, COUNTS)
 _LONGEST_LINE_BYTES = 1 << 20
 
 
@@ -35,9 +39,11 @@ def raw(experiment: Experiment) -> Iterator[str]:
     for process in experiment.processes:
         for name in _TEXTS:
             yield from _text(process, name)
-        yield from _strings(process)
-        for table_name in ("sites", "stacks", "threads", "overview", "children", *LINE_TABLES, *COVERED_TABLES):
+        yield from _strings(process, "strings", process.strings())
+        for table_name in (*_FIRST, *LINE_TABLES, *COVERED_TABLES, *_OTHERS):
             yield from _records(process, table_name)
+        if sampled := process.strings_if_there(STRINGS):
+            yield from _strings(process, STRINGS, sampled.all())
         yield from _events(process)
         yield from _dynamic(process)
         yield from _dialogue(process)
@@ -67,9 +73,9 @@ def _text(process: Process, name: str) -> Iterator[str]:
             yield clean(line.decode("utf-8", "replace").rstrip("\n"))
 
 
-def _strings(process: Process) -> Iterator[str]:
-    yield _title(process, "strings")
-    for number, text in process.strings():
+def _strings(process: Process, name: str, strings: Iterable[tuple[int, str]]) -> Iterator[str]:
+    yield _title(process, name)
+    for number, text in strings:
         yield f"number={number} text={clean(text)}"
 
 
@@ -79,7 +85,7 @@ def _records(process: Process, name: str) -> Iterator[str]:
     if table is None or data is None or data.layout is None:
         return
     yield _title(process, name)
-    for number, _, record in table.all():
+    for number, _, record in table.as_written():
         yield f"number={number} {_shown(data.layout, record)}"
         if data.inner:
             end = data.inner_offset + data.inner_records * data.inner.record_bytes

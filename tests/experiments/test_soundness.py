@@ -1,6 +1,8 @@
 """`interpose check`, `check --repair` and `interpose export`: what is sound, whole again, in text."""
 
+import json
 import os
+import random
 import re
 
 import pytest
@@ -258,3 +260,72 @@ def test_counts_of_calls_that_cannot_be_right_are_in_no_report(tmp_path, capsys,
     assert checked.splitlines()[0] == f"{path}/threads: thread 1: its counts of calls cannot be right"
     assert "incomplete: threads: thread 1: its counts of calls cannot be right" in reported
     assert not re.search(r"\d{1,3}(,\d{3}){4}", checked + reported)
+
+
+def sampled_and_covered(path):
+    build = small(path)
+    inner = build.sampled_stack(("app.py", 3, "main"), ("app.py", 9, "work"))
+    for number in range(8):
+        build.thread_sample(START_NS + number, cpu_ns=number, stack=inner, samples=1, thread=1, state=1)
+    build.covered_code("app.py", "main", [(1, 1, 1), (2, 5, 0)], [(1, 2, 0, 1, 0)])
+    return build.write()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", ["samples", "sampled_stacks", "sampled_sites", "places", "branches", "covered"])
+def test_random_bytes_in_place_of_records_are_damage(tmp_path, capsys, name, seed):
+    path = sampled_and_covered(tmp_path / "test.1.er")
+    assert main(["check", "test.1.er"]) == 0, capsys.readouterr().out
+    whole = (path / name).read_bytes()
+    end = len(whole.rstrip(b"\0"))
+    (path / name).write_bytes(whole[:64] + random.Random(seed).randbytes(end - 64) + whole[end:])
+
+    assert main(["check", "test.1.er"]) == 3
+
+    assert "\ntest.1.er: damaged; read: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"state": 9}, "samples: 1 impossible record, left out"),
+        ({"cpu_ns": 2**63}, "samples: 1 impossible record, left out"),
+        ({"last_ns": START_NS - 1}, "samples: a sample ends before it begins, left out"),
+        ({"stack": 77}, "sampled_stacks: number 77 is not there"),
+        ({"task": 77}, "sampled_strings: number 77 is not there"),
+        ({"thread": 77}, "samples: thread 77 is not there"),
+    ],
+)
+def test_a_sample_that_cannot_be_is_damage(tmp_path, capsys, values, why):
+    build = small(tmp_path / "test.1.er")
+    build.thread_sample(START_NS + 1, **{"cpu_ns": 5, "thread": 1, "state": 1, "samples": 1} | values)
+    build.write()
+
+    assert main(["check", "test.1.er"]) == 3
+
+    assert f"test.1.er/{why}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("values", [{"state": 9}, {"last_ns": START_NS - 1}])
+def test_a_report_warns_of_samples_that_cannot_be(tmp_path, capsys, values):
+    build = small(tmp_path / "test.1.er")
+    build.thread_sample(START_NS + 1, **{"cpu_ns": 5} | values)
+    build.thread_sample(START_NS + 2, cpu_ns=6)
+    build.write()
+
+    assert main(["report", "--format", "json", "test.1.er"]) == 3
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["complete"] is False
+    assert any("samples: " in each and "left out" in each for each in found["warnings"])
+
+
+def test_samples_are_exported_raw(tmp_path, capsys):
+    sampled_and_covered(tmp_path / "test.1.er")
+
+    assert main(["export", "--to", "raw", "test.1.er"]) == 0
+
+    out = capsys.readouterr().out
+    titles = re.findall(r"^\[test\.1\.er/(.*)\]$", out, re.M)
+    assert {"samples", "sampled_sites", "sampled_stacks", "sampled_strings"} <= set(titles)
+    assert len(re.findall(r"^number=\d+ time_ns=\d+ last_ns=", out, re.M)) == 8
