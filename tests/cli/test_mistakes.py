@@ -172,6 +172,9 @@ WHERE_ELSE = (
             "../work/order.1.er: no such experiment. Did you mean ../work/orders.1.er?",
         ),
         (["rm", "order.1.er"], 1, "order.1.er: no such experiment. Did you mean orders.1.er?"),
+        (["rm", "packed.er.tar.zst"], 1, "packed.er.tar.zst: is an archive: rm of the system removes it"),
+        (["archive", "-m", "app", "-F", "orders.1.er"], 2, "-F copies everything again: leave out -m and -n"),
+        (["archive", "-n", "-F", "orders.1.er"], 2, "-F copies everything again: leave out -m and -n"),
         (["notes", "--add", " ", "orders.1.er"], 2, "--add needs a text"),
         (["notes", "--edit", "orders.1.er"], 2, "--edit needs a terminal, or EDITOR; --add TEXT needs neither"),
         (
@@ -191,6 +194,7 @@ def test_a_mistake_about_an_experiment_is_answered_in_one_line(
     work = tmp_path / "work"
     Build(work / "orders.1.er").write()
     (work / "else").mkdir()
+    (work / "packed.er.tar.zst").touch()
     (work / "wrong.er").mkdir()
     (work / "wrong.er" / "log.xml").write_text("<page/>")
 

@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.output and (len(arguments.experiments) > 1 or not arguments.output.endswith(SUFFIX)):
         raise UsageError(f"-o packs a single experiment into a file NAME{SUFFIX}")
+    if arguments.again and (arguments.alone or arguments.matching):
+        raise UsageError("-F copies everything again: leave out -m and -n")
     return max([_archive(path, arguments) for path in arguments.experiments], default=0)
 
 
@@ -60,7 +62,7 @@ def _archive(path: str, arguments: argparse.Namespace) -> int:
             arguments.mode,
             matching=arguments.matching,
             descendants=not arguments.alone,
-            again=arguments.again and not (arguments.alone or arguments.matching or _is_descendant(experiment)),
+            again=arguments.again and not _is_descendant(experiment),
             common=_directory(arguments.common),
         )
         if not arguments.quiet:

@@ -90,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
         why = hint(experiment.founder, "INTERPOSE_LINES", wanted)
         say(f"no function that ran matches INTERPOSE_LINES={wanted}{why}")
     elif not any(fnmatch.fnmatchcase(each.place.function, arguments.function or "*") for each in trace.lines):
-        say(f"no function that was traced matches --function {arguments.function}")
+        told = f"no function that was traced matches --function {arguments.function}"
+        raise UsageError(f"{told}; interpose lines --by function lists them")
     if trace.is_estimated:
         times = "times" if arguments.format in WITHOUT_MARKS else "times marked ~"
         say(f"recording took {trace.recorded_percent} % of the CPU time: {times} are estimates")

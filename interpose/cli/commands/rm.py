@@ -7,7 +7,9 @@ import os
 from functools import partial
 
 from interpose.cli.destinations import do, refuse_losing
+from interpose.errors import ExperimentError
 from interpose.experiments.maintenance.copying import refuse_what_is_none, remove
+from interpose.experiments.maintenance.packed import is_archive
 from interpose.experiments.metadata import group
 
 NAME = "rm"
@@ -28,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     found, groups = _named(arguments.experiments, arguments.force)
     for path in found:
+        if is_archive(path):
+            raise ExperimentError(f"{path}: is an archive: rm of the system removes it")
         refuse_what_is_none(path)
         if not arguments.force:
             refuse_losing(path, "; -f removes it all the same")
