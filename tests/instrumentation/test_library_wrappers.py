@@ -421,7 +421,7 @@ def test_the_undo_leaves_everything_as_it_was(recorded):
             Intrinsic("next", "_sqlite3:Cursor.__next__", "db", wrapper=wrapper),
         )
         early = module.cached
-        connection = sqlite3.connect(":memory:", check_same_thread=False)  # held: if dropped, a warning is noted somewhere
+        connection = sqlite3.connect(":memory:", check_same_thread=False)  # if dropped, a warning is noted
         def calls():
             list(connection.execute("select 1"))
             return module.plain(1), module.cached(2), os.getpid() > 0, early(3)
