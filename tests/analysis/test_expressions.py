@@ -48,6 +48,7 @@ def shop(directory, **log):
     write_marks(str(build.write()), window)
     child = Build(build.directory / "_f1.er", pid=77)
     child.intrinsic("time.sleep", "sleep")
+    child.thread(tid=77, main=1, recorded=1)
     child.block([event(60 * MS, MS, 0, call=9)])
     child.write()
     return Experiment(str(build.directory))
