@@ -169,16 +169,16 @@ static void learn_socket(struct descriptor *known, int number)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
-    int listens = 0, family = 0;
+    int listens = 0;
     known->kind = KIND_net;
-    if (option_of(number, SO_DOMAIN, &family) && family == AF_UNIX)
-        known->known = KNOWN_LOCAL;
     __atomic_store_n(&networks_known, true, __ATOMIC_RELAXED);
     if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
     bool has_peer = getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
-    if (has_peer)
+    if (has_peer) {
         known->name = intern_address(&address, bytes);
+        known->known = address.ss_family == AF_UNIX ? KNOWN_LOCAL : KNOWN;
+    }
     if (!known->name || known->role == ROLE_NONE)
         learn_own_address(known, number, has_peer && known->role == ROLE_NONE);
     if (!known->name)

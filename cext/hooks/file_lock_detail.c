@@ -31,20 +31,36 @@ static const char *operation_of_lockf(int command)
     return command == F_TEST ? "test" : operation_of(command == F_LOCK, false);
 }
 
-/* Of the bytes that are passed; without them, a lock. */
-static short type_of_lock(PyObject *passed)
+/* The bytes that are passed; without them, a lock of all. */
+static struct flock range_of(PyObject *passed)
 {
     struct flock range = {.l_type = F_WRLCK};
     if (passed && PyBytes_Check(passed) && PyBytes_GET_SIZE(passed) >= (Py_ssize_t)sizeof range)
         memcpy(&range, PyBytes_AS_STRING(passed), sizeof range);
-    return range.l_type;
+    return range;
+}
+
+static bool is_other_than_0(PyObject *number)
+{
+    return number && PyLong_Check(number) && descriptor_of_number(number) != 0;
+}
+
+/* lockf has the length and the beginning, if they are given. */
+static bool is_of_a_part(const struct call *call)
+{
+    if (call->slot->detail == DETAIL_lockf)
+        return is_other_than_0(argument_of(call, 2));
+    if (call->slot->detail == DETAIL_flock)
+        return is_other_than_0(argument_of(call, 2)) || is_other_than_0(argument_of(call, 3));
+    struct flock range = range_of(argument_of(call, 2));
+    return range.l_len || range.l_start;
 }
 
 static const char *operation_of_fcntl(int command, PyObject *passed)
 {
     if (command == F_GETLK || command == F_OFD_GETLK)
         return "test";
-    short type = type_of_lock(passed);
+    short type = range_of(passed).l_type;
     return type == F_UNLCK ? "unlock" : operation_of(command == F_SETLKW || command == F_OFD_SETLKW, type == F_RDLCK);
 }
 
@@ -76,10 +92,10 @@ static const char *operation(const struct call *call)
 }
 
 /* False if there is not room for the path, or it has none. */
-static __attribute__((noinline)) bool intern_in(size_t room, const char *what, int descriptor, uint32_t *detail)
+static __attribute__((noinline)) bool intern_in(size_t room, const char *what, const char *of, int descriptor, uint32_t *detail)
 {
     char text[room];
-    size_t begin = (size_t)snprintf(text, room, "%s ", what);
+    size_t begin = (size_t)snprintf(text, room, "%s %s", what, of);
     size_t bytes = descriptor_path(descriptor, text + begin, room - begin);
     if (bytes)
         *detail = path_intern(KIND_file, text, begin + bytes);
@@ -89,9 +105,10 @@ static __attribute__((noinline)) bool intern_in(size_t room, const char *what, i
 uint32_t file_lock_detail(const struct call *call, int descriptor)
 {
     enum { ORDINARY_BYTES = 256, LONGEST_BYTES = 4096 + 32 }; /* the stack may be small, and few paths are long */
-    const char *what = operation(call);
+    const char *what = operation(call), *of = is_of_a_part(call) ? "part of " : "";
     uint32_t detail;
-    if (what && (intern_in(ORDINARY_BYTES, what, descriptor, &detail) || intern_in(LONGEST_BYTES, what, descriptor, &detail)))
+    if (what && (intern_in(ORDINARY_BYTES, what, of, descriptor, &detail) ||
+                 intern_in(LONGEST_BYTES, what, of, descriptor, &detail)))
         return detail;
     return detail_of_descriptor(descriptor);
 }

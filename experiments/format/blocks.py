@@ -236,7 +236,8 @@ class EventFile:
 
     def _block(self, offset: int, data: memoryview, file: OpenFile) -> Block | None:
         head = self._head_of(offset, data)
-        is_cut = len(data) < self._block_bytes and offset + len(data) == file.size_bytes()
+        # What is empty was taken away since it was listed.
+        is_cut = 0 < len(data) < self._block_bytes and offset + len(data) == file.size_bytes()
         if is_cut and not (head and head.used == 0):  # a thread's first block, of which only the head exists so far
             self._file.damaged(
                 f"cut short at byte {offset + len(data)}, in block {offset // self._block_bytes}"

@@ -67,3 +67,9 @@ for _ in range(40000):
     (sentence,) = [sentence for found, sentence in told(done.experiment) if found.rule == "repeated work"]
 
     assert 'os.stat was called 40,000 times for "missing" from program.py:4 <module>, 40,000 failed' in sentence
+
+
+def test_a_loop_that_works_and_asks_meanwhile_is_no_poll(traced):
+    done = traced(POLLS.format(ask="not os.path.exists('there') and sum(range(8000))"))
+
+    assert "busy poll" not in [found.rule for found, _ in told(done.experiment)]

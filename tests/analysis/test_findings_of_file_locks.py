@@ -115,4 +115,66 @@ other.wait()
 
     waited = "1 process waited in 1 call of fcntl.flock from program.py:6 <module>"
     assert words.startswith(f"{waited} for the lock of lock (")
-    assert words.endswith("another program may have it.")
+    assert words.endswith("another program may have it, or a process that inherited it.")
+
+
+HELD_BESIDE_OTHERS = """
+import fcntl, os, threading, time
+def long_held():
+    with open("lock", "w") as file:
+        fcntl.flock(file, fcntl.{how})  # has it
+        os.write(writer, b"1")
+        {beside}
+        time.sleep(0.4)
+        fcntl.flock(file, fcntl.LOCK_UN)
+def short_held():
+    with open("lock") as file:
+        fcntl.flock(file, fcntl.{how})
+        fcntl.flock(file, fcntl.LOCK_UN)
+reader, writer = os.pipe()
+thread = threading.Thread(target=long_held)
+thread.start()
+os.read(reader, 1)
+if "{how}" == "LOCK_SH":
+    short_held()
+with open("lock") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+thread.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "beside"), [("LOCK_EX", 'open("lock").close()'), ("LOCK_SH", "pass")], ids=["closed", "shared"]
+)
+def test_who_has_a_lock_has_it_until_it_is_released_whatever_else_is_done_with_the_file(how, beside, traced):
+    program = HELD_BESIDE_OTHERS.format(how=how, beside=beside)
+
+    (words,) = [words for found, words in told(traced(program).experiment) if found.rule == "file lock"]
+
+    assert f"Meanwhile it was held at program.py:{line_of(program, '# has it')} long_held (" in words
+
+
+def test_of_locks_of_parts_nobody_is_blamed(traced):
+    done = traced("""
+import fcntl, os, time
+reader, writer = os.pipe()
+for start in (0, 100):
+    if os.fork() == 0:
+        with open("lock", "w") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX, 10, start)
+            os.write(writer, b"1")
+            time.sleep(0.4)
+        raise SystemExit
+for _ in range(2):
+    os.read(reader, 1)
+with open("lock", "w") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX, 10, 100)
+os.wait()
+os.wait()
+""")
+
+    every = told(done.experiment)
+
+    (words,) = [words for found, words in every if found.rule == "file lock"]
+    assert words.endswith("Which part of the file, and who had it, is not recorded.")
+    assert not any("Others waited for the lock" in words for _, words in every)

@@ -19,6 +19,8 @@ NAMED = 3  # so many programs of children are named
 # Fewer questions, or with longer between them, are no busy loop: it sleeps, or does something else.
 ASKED_AT_LEAST = 1000
 BETWEEN_NS = 1_000_000
+# Where the questions take less of the time, the loop does something else, and asks meanwhile.
+LEAST_SHARE = 0.1
 _ASKING = frozenset(("stat", "lstat", "access", "open", "FileIO"))
 _WAITING = frozenset(("waitpid", "wait3", "wait4", "waitid"))
 # A wait that blocks is one for each child.
@@ -56,7 +58,9 @@ def asks_in_vain(each: Calls) -> bool:
 
 def _is_dense(each: Calls) -> bool:
     is_one = each.site is not None and each.site.own and len(each.threads) == len(each.seen_ns)
-    return is_one and each.calls >= ASKED_AT_LEAST and _lasted_ns([each]) < each.calls * BETWEEN_NS
+    lasted_ns = _lasted_ns([each])
+    is_often = each.calls >= ASKED_AT_LEAST and lasted_ns < each.calls * BETWEEN_NS
+    return is_one and is_often and each.wall_ns >= LEAST_SHARE * lasted_ns
 
 
 def _lasted_ns(rows: Sequence[Calls]) -> int:

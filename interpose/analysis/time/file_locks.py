@@ -17,9 +17,11 @@ from interpose.analysis.time.turns import PLACE, Call, calls_of
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 
-# The operation on the lock of a file, as cext/hooks/file_lock_detail.c says it.
-OF_FILE = re.compile(r"(?:(?P<unlock>unlock)|(?P<tries>try )?(?:shared )?lock) (?P<path>/.+)", re.DOTALL)
-# The end of a descriptor is also the end of its lock.
+# The operation on the lock of a file, or of a part of it, as cext/hooks/file_lock_detail.c says it.
+OF_FILE = re.compile(r"(?:(?P<unlock>unlock)|(?P<tries>try )?(?:shared )?lock) (?P<part>part of )?(?P<path>/.+)", re.DOTALL)
+# A lock of flock ends with the last descriptor of what was opened: which was closed is not known. Other locks of a process
+# end when it closes any descriptor of the file.
+_OF_WHAT_WAS_OPENED = "fcntl.flock"
 _CLOSING = frozenset(("io.FileIO.close", "os.close"))
 Thread = tuple[int, int]  # number of the process, number of the thread in it
 
@@ -33,6 +35,15 @@ class Hold(NamedTuple):
     site: Site | None
 
 
+class Held(NamedTuple):
+    """A lock that was taken, and when it ends if nothing releases it; 0 with the process."""
+
+    start_ns: int
+    site: Site | None
+    ends_at_close: bool
+    closed_ns: int = 0
+
+
 class Waited(NamedTuple):
     """A wait for the lock of a file: when, for which, and where."""
 
@@ -43,7 +54,7 @@ class Waited(NamedTuple):
 
 
 class FileLocks:
-    """Who had the locks of files, and who waited for them, by the events of some processes, by their numbers."""
+    """Who had the locks of whole files, and who waited for them, by the events of some processes, by their numbers."""
 
     def __init__(self, accounts: dict[int, ProcessAccount]) -> None:
         self._holds: defaultdict[str, list[Hold]] = defaultdict(list)
@@ -55,25 +66,41 @@ class FileLocks:
         self._starts = {path: [each.start_ns for each in holds] for path, holds in self._holds.items()}
 
     def _read(self, process: Process, number: int, latest_ns: int) -> None:
-        open_holds: dict[str, tuple[int, Thread, Site | None]] = {}
+        held: dict[tuple[str, int], Held] = {}  # by path and thread
         for call in sorted(_calls(process), key=lambda each: each.end_ns):
             thread, site = (number, call.thread), process.own_line(call.stack)
+            name = process.intrinsic(call.intrinsic).name
             detail = process.string(call.detail)
             lock = OF_FILE.fullmatch(detail)
             path = lock["path"] if lock else os.path.normpath(os.path.join(process.log.cwd, detail))
+            if lock and lock["part"]:
+                continue
             is_taken = lock is not None and lock["unlock"] is None
             if is_taken and call.error:
                 continue
-            if path in open_holds:
-                start_ns, holder, at = open_holds.pop(path)
-                self._holds[path].append(Hold(start_ns, max(call.start_ns, start_ns), holder, at))
-            if lock and is_taken:
-                open_holds[path] = call.end_ns, thread, site
+            if lock is None:
+                for key in [each for each in held if each[0] == path]:
+                    if key[1] == call.thread or not held[key].closed_ns:
+                        held[key] = held[key]._replace(closed_ns=call.start_ns)
+                    if held[key].ends_at_close:
+                        self._end(number, key, held.pop(key), call.start_ns)
+                continue
+            key = path, call.thread
+            if key not in held and not is_taken:  # one thread may take it, and another release it
+                key = next((each for each in held if each[0] == path), key)
+            if key in held:
+                ended_ns = held[key].closed_ns if is_taken else 0
+                self._end(number, key, held.pop(key), ended_ns or call.start_ns)
+            if is_taken:
+                held[path, call.thread] = Held(call.end_ns, site, name != _OF_WHAT_WAS_OPENED)
                 if lock["tries"] is None:
-                    place = process.intrinsic(call.intrinsic).name, site
-                    self._waits.append(Waited((call.start_ns, call.end_ns), path, thread, place))
-        for path, (start_ns, holder, at) in open_holds.items():
-            self._holds[path].append(Hold(start_ns, max(latest_ns, start_ns), holder, at))
+                    self._waits.append(Waited((call.start_ns, call.end_ns), path, thread, (name, site)))
+        for key, each in held.items():
+            self._end(number, key, each, each.closed_ns or latest_ns)
+
+    def _end(self, number: int, key: tuple[str, int], held: Held, end_ns: int) -> None:
+        path, thread = key
+        self._holds[path].append(Hold(held.start_ns, max(end_ns, held.start_ns), (number, thread), held.site))
 
     def holders(self, path: str, intrinsic: str, site: Site | None) -> Counter[Site]:
         """For how long other threads, from which lines, had the lock of `path` while calls from this line waited."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from interpose.analysis.findings.event_loops import TASK
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.lock_waits import HELD
+from interpose.analysis.time.file_locks import OF_FILE
 from interpose.reports.formats.units import count, duration
 from interpose.reports.sentences.held_locks import is_of_interpreter, line_of, waiting_thread, waits_for_itself
 from interpose.reports.sentences.wording import MOST_LINES, Wording, calls_made, cut_off, each_took
@@ -29,8 +30,10 @@ def file_lock(words: Wording, finding: Finding) -> str:
 
 def _held_at(words: Wording, finding: Finding) -> str:
     """Which lines of the experiment had it, and for how much of the wait."""
+    if any(lock and lock["part"] for lock in map(OF_FILE.fullmatch, (row.detail for row in finding.rows))):
+        return "Which part of the file, and who had it, is not recorded."
     if 2 * finding.held_ns < finding.wall_ns or not finding.held_at:
-        return "No recorded call had it for most of that time: another program may have it."
+        return "No recorded call had it for most of that time: another program may have it, or a process that inherited it."
     lines = ", ".join(map(words.line, finding.held_at[:MOST_LINES]))
     return f"Meanwhile it was held at {lines} ({duration(min(finding.held_ns, finding.wall_ns))})."
 

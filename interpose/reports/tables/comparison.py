@@ -114,7 +114,7 @@ def _values_of_condition(outcome: Outcome) -> Values:
 
 def _verdict(row: Compared, found: Comparison) -> str:
     """The verdict; on all, in how many rows there is a change."""
-    if row is not found.whole or row.verdict != CHANGED:
+    if row is not found.whole or row.verdict != CHANGED or found.measure == ELAPSED:
         return row.verdict
     return f"{CHANGED} in {sum(each.matters and each.verdict == CHANGED for each in found.rows)}"
 
