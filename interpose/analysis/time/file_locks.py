@@ -18,9 +18,11 @@ from interpose.experiments.model.process import Process
 from interpose.experiments.model.stacks import Site
 
 # The operation on the lock of a file, or of a part of it, as cext/hooks/file_lock_detail.c says it.
-OF_FILE = re.compile(r"(?:(?P<unlock>unlock)|(?P<tries>try )?(?:shared )?lock) (?P<part>part of )?(?P<path>/.+)", re.DOTALL)
-# A lock of flock ends with the last descriptor of what was opened: which was closed is not known. Other locks of a process
-# end when it closes any descriptor of the file.
+OF_FILE = re.compile(
+    r"(?:(?P<unlock>unlock)|(?P<tries>try )?(?:shared )?lock) (?P<part>part of )?(?P<path>/.+)", re.DOTALL
+)
+# A lock of flock ends with the last descriptor of what was opened: which was closed is not known. Other locks of a
+# process end when it closes any descriptor of the file.
 _OF_WHAT_WAS_OPENED = "fcntl.flock"
 _CLOSING = frozenset(("io.FileIO.close", "os.close"))
 Thread = tuple[int, int]  # number of the process, number of the thread in it

@@ -30,10 +30,12 @@ def file_lock(words: Wording, finding: Finding) -> str:
 
 def _held_at(words: Wording, finding: Finding) -> str:
     """Which lines of the experiment had it, and for how much of the wait."""
-    if any(lock and lock["part"] for lock in map(OF_FILE.fullmatch, (row.detail for row in finding.rows))):
+    locks = [OF_FILE.fullmatch(row.detail) for row in finding.rows]
+    if any(lock and lock["part"] for lock in locks):
         return "Which part of the file, and who had it, is not recorded."
     if 2 * finding.held_ns < finding.wall_ns or not finding.held_at:
-        return "No recorded call had it for most of that time: another program may have it, or a process that inherited it."
+        others = "another program may have it, or a process that inherited it"
+        return f"No recorded call had it for most of that time: {others}."
     lines = ", ".join(map(words.line, finding.held_at[:MOST_LINES]))
     return f"Meanwhile it was held at {lines} ({duration(min(finding.held_ns, finding.wall_ns))})."
 
