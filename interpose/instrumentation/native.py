@@ -16,5 +16,6 @@ def intrinsics():
 
 
 def _declared(by, library, name, kinds, choice, detail, moves, effect, is_buffer):
-    told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect, "waits": kinds.startswith("sync")}
+    waits = kinds.startswith("sync") and not detail  # the lock of a file is asked of the kernel: each time is recorded
+    told = {"detail": detail, "bytes": moves, "choice": choice, "effect": effect, "waits": waits}
     return Intrinsic(f"{library}.{name}", TARGET + name, kinds, by=by, layer="buffered" if is_buffer else "raw", **told)
