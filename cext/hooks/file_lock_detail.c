@@ -56,8 +56,11 @@ static bool is_of_a_part(const struct call *call)
     return range.l_len || range.l_start;
 }
 
+/* NULL where what is passed is no bytes, such as a structure of ctypes: it is not read. */
 static const char *operation_of_fcntl(int command, PyObject *passed)
 {
+    if (passed && !PyBytes_Check(passed))
+        return NULL;
     if (command == F_GETLK || command == F_OFD_GETLK)
         return "test";
     short type = range_of(passed).l_type;
