@@ -28,7 +28,7 @@ def test_a_program_that_is_not_python_has_its_time_and_is_told_as_not_followed(t
     assert became == [("exit", ""), ("exec", "sleep"), ("exec", "sleep"), ("exec", "sh")]
     for process in done.experiment.processes[1:]:
         (became,) = process.not_followed
-        assert became.why == "not Python"
+        assert became.why in ("not Python", "another C library")  # an interpreter may come with its own
         assert process.started_as.record.start_ns < became.record.start_ns <= process.started_as.record.end_ns
     children = _children(done)
     assert [children[name].count for name in ("sleep", "sh")] == [2, 1]
