@@ -64,7 +64,7 @@ class FileLocks:
         for number, account in accounts.items():
             self._read(account.process, number, account.latest_ns)
         for holds in self._holds.values():
-            holds.sort()
+            holds.sort(key=lambda each: each.start_ns)
         self._starts = {path: [each.start_ns for each in holds] for path, holds in self._holds.items()}
 
     def _read(self, process: Process, number: int, latest_ns: int) -> None:
