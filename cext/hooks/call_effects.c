@@ -90,7 +90,7 @@ void change_before(struct call *call)
         forked_exec_begin(call);
         break;
     case EFFECT_exec:
-        forked_exec_over();
+        forked_exec_begin(call);
         becomes(call, NULL);
         break;
     case EFFECT_shell:
@@ -206,9 +206,6 @@ void change_after(const struct call *call, PyObject *result, uint64_t bytes)
         forked(call, result);
         break;
     case EFFECT_fork_exec:
-        forked_exec_over();
-        spawned(call, result);
-        break;
     case EFFECT_spawn:
     case EFFECT_search:
         spawned(call, result);

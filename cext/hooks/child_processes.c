@@ -19,7 +19,6 @@
 #include "hooks/call_result.h"
 #include "hooks/descriptors.h"
 #include "hooks/environment_copies.h"
-#include "hooks/forked_exec.h"
 #include "hooks/object_descriptor.h"
 #include "hooks/path_objects.h"
 #include "hooks/slot.h"
@@ -194,7 +193,6 @@ void start_failed(const struct call *call)
                           .how = CHILD_SPAWN,
                           .error = error_number_here(),
                           .stack = call->span.stack};
-    forked_exec_over();
     switch ((enum effect)call->slot->effect) {
     case EFFECT_fork:
         child.how = CHILD_FORK;

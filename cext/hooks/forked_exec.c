@@ -10,27 +10,41 @@
 
 enum { FUNCTION = 21 }; /* the place of preexec_fn among the arguments */
 
-/* The call of this thread, in whose child a function runs before the program; NULL if there is none. The child has a
-   copy of the call. */
-static __thread struct call *forking __attribute__((tls_model("initial-exec")));
+/* The innermost call of this thread that starts a program, or becomes one; NULL if there is none. The function of
+   fork_exec's may make such calls, and the child has a copy of all of them. */
+static __thread struct call *starting __attribute__((tls_model("initial-exec")));
 
-static int begun;
+static int exchanged;
+
+static bool runs_a_function_first(const struct call *call)
+{
+    PyObject *function = call->slot->effect == EFFECT_fork_exec ? argument_of(call, FUNCTION) : NULL;
+    return function && function != Py_None;
+}
+
+/* The call in whose child this is, NULL if nothing is to be noted: execv is noted where it is called. */
+static struct call *to_note(void)
+{
+    return starting && runs_a_function_first(starting) ? starting : NULL;
+}
 
 /* --- in their places */
 
 /* Of several paths, which are tried in turn, most are of no file. */
 static void before(const char *path)
 {
-    if (forking && program_is_there(path))
-        becomes(forking, path);
+    struct call *call = to_note();
+    if (call && program_is_there(path))
+        becomes(call, path);
 }
 
 static int after(int failed)
 {
-    if (forking && forking->child)
-        forking->child->error = (uint32_t)errno;
-    if (forking)
-        forking->child = NULL;
+    struct call *call = to_note();
+    if (call && call->child)
+        call->child->error = (uint32_t)errno;
+    if (call)
+        call->child = NULL;
     return failed;
 }
 
@@ -78,16 +92,19 @@ static void exchange_all(const void *within)
 
 void forked_exec_begin(struct call *call)
 {
-    PyObject *function = argument_of(call, FUNCTION);
-    forking = function && function != Py_None ? call : NULL;
+    if (current_thread->record->fields.depth >= OPEN_CALLS) /* it is dropped, and nobody tells its end */
+        return;
     call->child = NULL;
-    if (forking && !__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
+    call->around = starting;
+    starting = call;
+    if (runs_a_function_first(call) && !__atomic_exchange_n(&exchanged, 1, __ATOMIC_ACQ_REL))
         exchange_all(call->slot->real);
 }
 
-void forked_exec_over(void)
+void forked_exec_over(const struct call *call)
 {
-    forking = NULL;
+    if (starting == call)
+        starting = call->around;
 }
 
 bool forked_exec_end(void)
@@ -99,6 +116,6 @@ bool forked_exec_end(void)
         import->count = is_as_before ? 0 : import->count;
         restored &= is_as_before;
     }
-    begun = 0;
+    exchanged = 0;
     return restored;
 }

@@ -8,11 +8,11 @@
 
 #include "hooks/call.h"
 
-/* fork_exec is called. */
+/* A call begins that starts a program, or becomes one: fork_exec, execv. */
 void forked_exec_begin(struct call *call);
 
-/* It has returned, or a call that runs a program itself begins. */
-void forked_exec_over(void);
+/* The call, any call, has ended. */
+void forked_exec_over(const struct call *call);
 
 /* Restore what was exchanged. False if somebody else has replaced ours since. */
 bool forked_exec_end(void);

@@ -88,15 +88,14 @@ static inline void end_recorded(struct call *call, PyObject *result, uint64_t by
 
 void shim_end(struct call *call, PyObject *result, bool failed)
 {
+    if (UNLIKELY(call->slot->effect >= EFFECT_fork_exec && call->slot->effect <= EFFECT_exec))
+        forked_exec_over(call);
     if (UNLIKELY(!call->span.thread)) {
-        forked_exec_over();
         end_untimed(call, result, failed);
         return;
     }
-    if (UNLIKELY(!span_stop(&call->span))) {
-        forked_exec_over();
+    if (UNLIKELY(!span_stop(&call->span)))
         return;
-    }
     failed = UNLIKELY(failed) && !is_end_of_rows(call);
     uint64_t bytes = failed ? 0 : bytes_of(call, result);
     if (LIKELY(!failed))

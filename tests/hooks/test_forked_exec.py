@@ -89,3 +89,31 @@ def test_what_is_run_in_other_ways_is_noted_once(traced):
     became = [os.path.basename(each.not_followed[0].command) for each in done.experiment.processes[1:]]
     assert became == ["true", "sleep", "true"]
     assert [len(each.not_followed) for each in done.experiment.processes] == [1, 1, 1, 1]
+
+
+def test_what_the_function_calls_changes_nothing(traced):
+    done = traced(f"""
+        import os, resource, subprocess, sys
+        def tried(start):
+            try:
+                start()
+            except OSError:
+                pass
+        def function():
+            os.write(2, b"")
+            subprocess.run(["true"])
+            subprocess.run(["true"], preexec_fn=os.getpid)
+            tried(lambda: subprocess.run(["no-such"]))
+            tried(lambda: subprocess.run(["no-such"], preexec_fn=os.getpid))
+            tried(lambda: os.execv("no-such", ["no-such"]))
+        for variables in (None, dict(os.environ)):
+            subprocess.run({COMPUTES}, preexec_fn=function, env=variables)
+            subprocess.run([sys.executable, "-c", "1"], preexec_fn=function, env=variables)
+        print(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]))
+    """).ended_well()
+
+    founder = done.experiment.founder
+    became = [[ending(each).state, os.path.basename(ending(each).command)] for each in founder.descendants]
+    assert [name.rstrip("0123456789.") for _, name in became] == ["sh", "python"] * 2, became
+    assert {state for state, _ in became} == {"exec"}
+    assert abs(sum(each.cpu_ns for each in children_of(done.experiment)) / 1e9 - float(done.stdout)) < 0.001
