@@ -112,12 +112,44 @@ def load_settings():
         open_bundle(__file__.rpartition("/")[0], SETTINGS_BUNDLE).load_start()
 
 
+def is_recorded():
+    """Whether this process is recorded; only one of its interpreters can have the shims. Raises ImportError if they
+    cannot be imported for another reason."""
+    try:
+        from interpose.timing import shims
+    except ImportError as error:
+        if "interpreter" in str(error).lower():
+            return True
+        raise
+    return shims.is_recording()
+
+
+def _another_interpreter_is_recorded():
+    """The same in another interpreter than the first, where it spares most of the start. CPython tells that from 3.13
+    on; before, and if this fails, the session finds it out. Nothing stays imported."""
+    is_first = getattr(sys.modules["_thread"], "_is_main_interpreter", None)
+    if is_first is None or is_first():
+        return False
+    before = set(sys.modules)
+    try:
+        return is_recorded()
+    except Exception:
+        return False
+    finally:
+        for name in set(sys.modules) - before:
+            if name.startswith("interpose."):
+                del sys.modules[name]
+                vars(sys.modules["interpose"]).pop(name.partition(".")[2], None)
+
+
 def boot():
     """Begin recording if the environment says so. Never raises; the start-up file may run twice."""
     global _begins, _done
     if _done or os.environ.get("INTERPOSE", "0") in ("", "0"):
         return
     _done = True
+    if _another_interpreter_is_recorded():
+        return
     before = set(sys.modules)
     import gc
 

@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/detail_levels.h"
 #include "core/own_thread.h"
+#include "core/pseudo_terminal.h"
 #include "kinds.h"
 #include "core/recorder.h"
 
@@ -231,13 +232,14 @@ static void learn(struct descriptor *known, int number)
         learn_socket(known, number);
         return;
     }
-    if (there && S_ISFIFO(status.st_mode))
+    bool has_program_behind = there && is_master(&status);
+    if (has_program_behind || (there && S_ISFIFO(status.st_mode)))
         known->kind = KIND_process;
-    if (number <= STDERR_FILENO || (there && S_ISCHR(status.st_mode) && isatty(number)))
+    if (number <= STDERR_FILENO || (there && !has_program_behind && S_ISCHR(status.st_mode) && isatty(number)))
         known->kind = KIND_screen;
     known->name = number <= STDERR_FILENO ? intern_literal(streams[number]) : there ? intern_link(number) : 0;
     known->known = there;
-    if (known->kind == KIND_file && known->name == intern_literal("<pidfd>"))
+    if (has_program_behind || (known->kind == KIND_file && known->name == intern_literal("<pidfd>")))
         known->role = ROLE_PROCESS;
 }
 

@@ -14,7 +14,8 @@
 enum { DESCRIPTORS_KNOWN = 8192 };
 
 /* `inherited`: a pipe that the process has had from its start or its fork, so its other end is another's. */
-/* `process`: it becomes readable when a process ends (pidfd_open(2)). */
+/* `process`: it becomes readable when a process ends (pidfd_open(2)), or with what the program behind a pseudo-terminal writes (its
+   master). */
 enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED, ROLE_PROCESS };
 /* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
@@ -32,7 +33,7 @@ enum service { SERVICE_NONE, SERVICE_OFFERED, SERVICE_USED };
 struct descriptor {
     _Alignas(8) uint32_t name; /* a number in strings; with the next four it is one word */
     uint8_t known; /* enum known */
-    uint8_t kind; /* file, screen, net or process (pipes) */
+    uint8_t kind; /* file, screen, net or process (pipes, pseudo-terminals' masters) */
     uint8_t role, last;
     uint32_t watchers[WATCHERS]; /* the objects that wait for it, as watcher_of gives them, or 0 */
     uint32_t answers;            /* of a client: how many answers servers here had given when it received something */
@@ -128,5 +129,6 @@ void descriptors_are_ends(int one, int other);
 /* When a wait for it begins: note if its other end, a pipe's, and all duplicates of that are only in other processes by now. */
 void look_for_other_end(int number, struct descriptor known);
 
-/* Is it the descriptor of a process, or a pipe whose other end was only in other processes when it was looked for? */
+/* Is it the descriptor of a process, the master of a pseudo-terminal, or a pipe whose other end was only in other processes when it was
+   looked for? */
 bool is_of_child(struct descriptor known);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/pseudo_terminal.h"
 
 enum { KNOWN_AT_MOST = 1 << 16, PATH_ROOM = 4096 };
 
@@ -78,9 +79,9 @@ static enum kind kind_of(const struct stat *status, const char *path, int64_t nu
     bool is_stream = number <= STDERR_FILENO;
     if (S_ISSOCK(status->st_mode))
         return KIND_net;
-    if (is_terminal(status, path) || is_stream)
+    if (is_stream || (is_terminal(status, path) && !is_master(status)))
         return KIND_screen;
-    return S_ISFIFO(status->st_mode) ? KIND_process : KIND_file;
+    return S_ISFIFO(status->st_mode) || is_master(status) ? KIND_process : KIND_file;
 }
 
 /* Of what has no path: `<pipe>`, `<eventpoll>`. */
@@ -104,7 +105,7 @@ static bool look_up(pid_t thread, int64_t number, char path[PATH_ROOM], struct s
     return bytes > 0 && stat(link, status) == 0;
 }
 
-/* The call that opened it says what it is, but for a terminal: when it is looked up, it may be another one. */
+/* The call that opened it says what it is, but for a terminal and its master: when it is looked up, it may be another one. */
 static void learn(struct known_descriptor *known, struct kernel_texts *texts, pid_t thread, int64_t number)
 {
     static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};
@@ -115,7 +116,8 @@ static void learn(struct known_descriptor *known, struct kernel_texts *texts, pi
     enum kind found = is_there ? kind_of(&status, path, number) : number <= STDERR_FILENO ? KIND_screen : KIND_file;
     if (is_there)
         shorten(path);
-    if (!known->is_known || (known->kind == KIND_file && found == KIND_screen))
+    bool is_of_terminal = found == KIND_screen || (is_there && is_master(&status));
+    if (!known->is_known || (known->kind == KIND_file && is_of_terminal))
         known->kind = (uint8_t)found;
     known->is_known = true;
     if (number <= STDERR_FILENO || !is_there)

@@ -257,17 +257,12 @@ def _exempt(environment):
 
 
 def _is_recorded():
-    """Whether this process is already recorded; only one of its interpreters can have the shims. Raises ImportError if
-    they cannot be imported for another reason."""
     try:
-        from interpose.timing import shims
+        return boot.is_recorded()
     except ImportError as error:
-        if "interpreter" in str(error).lower():
-            return True
         if error.name == "interpose.timing":
             raise NotRecorded(_not_installed()) from None
         raise
-    return shims.is_recording()
 
 
 def _not_installed():

@@ -202,3 +202,22 @@ def test_many_interpreters_one_after_the_other(traced, interpose):
 
     assert told(done, "time.sleep") == {f"<module> (interpreter {number})": 1 for number in range(1, 41)}
     assert "   complete\n" in interpose("report", done.path).stdout
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="CPython does not tell which interpreter is the first")
+@pytest.mark.parametrize("isolated", SORTS.values(), ids=SORTS)
+def test_where_one_is_recorded_the_start_of_others_ends_early(traced, isolated):
+    inside = """
+import os, sys
+opened = []
+sys.addaudithook(lambda event, what: opened.append(str(what[0])) if event == "open" else None)
+import interpose.boot
+interpose.boot._done = False
+interpose.boot.boot()
+open(os.devnull).close()
+files = [os.path.basename(each).partition(".")[0] for each in opened]
+os.write(1, " ".join([*files, *sorted(each for each in sys.modules if each.startswith("interpose"))]).encode())
+"""
+    done = traced(f"{MAKING}\nrun({inside!r}, {isolated})").ended_well()
+
+    assert done.stdout.split() == ["__init__", "null", "interpose", "interpose.boot"]  # the first is interpose.timing

@@ -33,6 +33,48 @@ with subprocess.Popen(child, stdout=subprocess.PIPE) as started:
 with subprocess.Popen(child, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
     started.communicate()
 """
+BEHIND_A_TERMINAL = """
+import asyncio, errno, os, pty, select, sys
+
+def started():
+    child, master = pty.fork()
+    if not child:
+        os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(0.2); print('done')"])
+    return master
+
+def is_over(master):
+    try:
+        return not os.read(master, 100)
+    except OSError as error:
+        assert error.errno == errno.EIO
+        return True
+
+def reads(master):
+    while not is_over(master):
+        pass
+
+def selects(master):
+    while select.select([master], [], []) and not is_over(master):
+        pass
+
+def polls(master):
+    poller = select.poll()
+    poller.register(master, select.POLLIN)
+    while poller.poll() and not is_over(master):
+        pass
+
+def in_loop(master):
+    async def main():
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(master, lambda: is_over(master) and ended.set())
+        await ended.wait()
+    asyncio.run(main())
+
+for wait in (reads, selects, polls, in_loop):
+    master = started()
+    wait(master)
+    os.wait()
+"""
 FORKS = """
 import os, time
 
@@ -90,6 +132,14 @@ def test_who_reads_the_output_of_its_child_waits_for_the_child(traced):
     done = traced(READS).ended_well()
 
     assert {kind for _, kind in kinds(waits(done))} == {"process"}
+
+
+def test_who_reads_what_a_program_writes_to_its_terminal_waits_for_that_program(traced):
+    done = traced(BEHIND_A_TERMINAL).ended_well()
+
+    ways = ["os.read", "select.select", "select.poll.poll", "select.epoll.poll"]
+    found = [each for each in kinds(waits(done, done.experiment.founder)) if each[0] in ways]  # not the loop's await
+    assert found == [(name, "process") for name in ways]
 
 
 def test_a_forked_child_that_reads_from_its_parent_is_idle_and_else_waits_for_its_own_child(traced):

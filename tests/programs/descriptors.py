@@ -24,8 +24,8 @@ for _ in range(2):
 os.read(out_of, 100)  #: os.read process bytes=8 detail=<pipe>
 os.readv(out_of_too, [bytearray(8)])  #: os.readv process bytes=8 detail=<pipe>
 os.read(right.fileno(), 100)  #: os.read net bytes=6 detail=<socket>
-os.read(master, 1)  #: os.read screen bytes=1 detail=...ptmx
-os.write(master, b"yes\n")  #: os.write screen bytes=4 detail=...ptmx
+os.read(master, 1)  #: os.read process bytes=1 detail=...ptmx
+os.write(master, b"yes\n")  #: os.write process bytes=4 detail=...ptmx
 os.read(slave, 100)  #: os.read screen bytes=4 detail=/dev/pts/...
 os.fstat(0)  #: os.fstat screen detail=<stdin>
 os.fstat(into)  #: os.fstat process detail=<pipe>
@@ -52,10 +52,10 @@ for number in (out_of, master, right.fileno()):
     #: io.FileIO detail=<pipe> & io.FileIO detail=<socket> & io.FileIO detail=...ptmx
     lines = io.FileIO(number, closefd=False)
     #: io.FileIO.readinto process bytes=2 detail=<pipe> & io.FileIO.readinto net bytes=2 detail=<socket>
-    #: io.FileIO.readinto screen bytes=2 detail=...ptmx
+    #: io.FileIO.readinto process bytes=2 detail=...ptmx
     lines.readinto(bytearray(2))
     #: io.FileIO.close process detail=<pipe> & io.FileIO.close net detail=<socket>
-    #: io.FileIO.close screen detail=...ptmx
+    #: io.FileIO.close process detail=...ptmx
     lines.close()
 
 os.sendfile(left.fileno(), file, 0, 10)  #: os.sendfile net bytes=10 detail=<socket>

@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "interpose/library.py": CONFIG,
     "interpose/instrumentation": INSTRUMENTATION,
     "interpose/capture": CAPTURE,
-    "interpose/boot.py": ("interpose.capture",),
+    "interpose/boot.py": ("interpose.capture", "interpose.timing"),
     "interpose/bundle.py": (
         *("interpose.config.in_force", "interpose.instrumentation.system_library", "interpose.library"),
     ),
