@@ -103,7 +103,7 @@ def _end_of_whole_elements(data: bytes) -> int | None:
 
 
 def _repair_data(directory: Directory, data: DataType, log: Log) -> None:
-    if os.sep in data.name or not data.name.isalnum() or data.block_bytes <= 0:
+    if not data.name.isidentifier() or data.block_bytes <= 0:
         return
     descriptor = _open(directory, data.name)
     if descriptor is None:

@@ -285,6 +285,19 @@ def test_random_bytes_in_place_of_records_are_damage(tmp_path, capsys, name, see
     assert "\ntest.1.er: damaged; read: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["samples", "sampled_strings", "sampled_stacks", "sampled_sites"])
+def test_a_file_of_samples_that_is_cut_is_repaired(tmp_path, capsys, name):
+    path = sampled_and_covered(tmp_path / "test.1.er")
+    whole = (path / name).read_bytes().rstrip(b"\0")
+    os.truncate(path / name, len(whole) - 1)
+    assert main(["check", "test.1.er"]) == 3
+    assert f"test.1.er/{name}: cut short " in capsys.readouterr().out
+
+    main(["check", "--repair", "test.1.er"])
+
+    assert f"/{name}: cut short" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("values", "why"),
     [
