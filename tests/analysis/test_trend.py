@@ -218,6 +218,12 @@ def test_rows_that_did_not_change_have_one_period(nights, capsys):
     assert "no change found in 20 runs" in found.err
 
 
+def test_a_figure_of_the_whole_run_is_of_no_row(nights, capsys):
+    head = told(capsys, "trend", "shop.*.er", "--measure", "elapsed").out.splitlines()[0]
+
+    assert "  elapsed  " in head
+
+
 def test_a_group_is_as_good_as_its_runs(nights, capsys):
     Path("all.erg").write_text("#interpose experiment group\n" + "".join(f"shop.{n}.er\n" for n in range(1, 21)))
 
@@ -238,6 +244,7 @@ def test_a_run_that_cannot_be_read_is_left_out(nights, capsys):
     [
         (("nothing.*.er",), 1, "nothing.*.er: no experiment matches"),
         (("shop.1.er", "--name", "sqlite3.Cursor.executed"), 2, "Did you mean sqlite3.Cursor.execute?"),
+        (("shop.1.er", *CHECKOUT, "--measure", "elapsed"), 2, "--measure elapsed is of the whole run"),
         (("shop.1.er", "shop.2.er"), 0, "2 runs: a change shows in 9 or more"),
     ],
 )

@@ -184,6 +184,7 @@ def test_a_descendant_s_sources_go_into_the_founder(tmp_path, shop):
     assert founder_alone == {str(shop / "orders.py")}
     assert set(archived(experiment)) == {str(shop / "orders.py"), str(shop / "child.py")}
     assert not (experiment / "_c1.er" / "archives").exists()
+    assert main(["archive", "-F", "test.1.er/_c1.er"]) == 2
 
 
 def test_only_what_matches_is_archived_and_anew_where_forced(tmp_path, shop, capsys):

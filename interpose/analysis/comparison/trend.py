@@ -10,7 +10,7 @@ from itertools import pairwise
 from interpose.analysis.comparison.change_points import change_points
 from interpose.analysis.comparison.comparison import named
 from interpose.analysis.comparison.differences import Difference, differences, typical
-from interpose.analysis.comparison.figures import MEASURES, Figures, Run
+from interpose.analysis.comparison.figures import ELAPSED, MEASURES, Figures, Run
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Trend:
     times_ns: Sequence[int]
     measure: str
     name: str
+
+    @property
+    def title(self) -> str:
+        """What the figures are: `total(os.read)`."""
+        return self.measure if self.measure == ELAPSED else f"{self.measure}({self.name})"
 
     @cached_property
     def figures(self) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from interpose import __version__
 from interpose.analysis.comparison.change_points import RUNS_AT_LEAST_IN_ALL
 from interpose.analysis.comparison.comparison import named
-from interpose.analysis.comparison.figures import ALL, GROUPED_BY, MEASURES
+from interpose.analysis.comparison.figures import ALL, ELAPSED, GROUPED_BY, MEASURES
 from interpose.analysis.comparison.likeness import unlike
 from interpose.analysis.comparison.trend import Trend
 from interpose.cli.experiment_choice import paths_of
@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.measure == ELAPSED and arguments.name != ALL:
+        raise UsageError(f"--name {arguments.name}: --measure elapsed is of the whole run")
     needs_calls = MEASURES[arguments.measure].needs_calls
     found = Runs(paths_of(arguments.experiments), arguments.by, needs_calls, arguments)
     found.order_by_time()

@@ -22,7 +22,7 @@ path.change { stroke-dasharray: 4 4; opacity: .7 }
 
 def trend_page(trend: Trend, told: Sequence[str], version: str) -> str:
     """The text of the page of a trend; `told` are its conclusions, a line each."""
-    head = f"{trend.measure}({trend.name})"
+    head = trend.title
     table = trend_table(trend)
     parts = [
         element("h1", f"{head} of {len(trend.runs):,} runs"),

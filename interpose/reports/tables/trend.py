@@ -28,7 +28,7 @@ def trend_table(trend: Trend) -> Table:
         columns=[
             Column("run", lambda number: f"{number + 1:,}"),
             Column("began", lambda number: when(trend.times_ns[number]), right=False),
-            Column(f"{trend.measure}({clean(trend.name)})", lambda number: show(trend.figures[number])),
+            Column(clean(trend.title), lambda number: show(trend.figures[number])),
             Column("", lambda number: _bar(trend.figures[number], most), right=False, optional=True),
             Column("typical", lambda number: show(trend.period_of(number).figure) if _begins(number, trend) else ""),
             Column("change", lambda number: _of_step(number, trend, change)),
