@@ -1,4 +1,4 @@
-"""The damage of the archive that an experiment was unpacked from, so that its copy is not taken for a whole one."""
+"""The damage of what an experiment was made of, an archive or others, so that it is not taken for a whole one."""
 
 from __future__ import annotations
 

@@ -454,6 +454,17 @@ def test_what_is_merged_says_what_the_experiments_say_together(built, interpose_
     assert interpose_here("consolidate", *paths, "-o", merged).returncode == 1
 
 
+def test_what_is_merged_of_a_damaged_experiment_is_not_whole(built, interpose_here, tmp_path):
+    os.truncate(built / "events", 100)
+    merged = str(tmp_path / "merged.er")
+
+    done = interpose_here("consolidate", str(built), "-o", merged)
+
+    assert done.returncode == 3
+    assert json.loads(interpose_here("report", "--format", "json", merged).stdout)["complete"] is False
+    assert f"{built}/events: " in interpose_here("check", merged).stdout
+
+
 def test_what_is_merged_took_as_long_as_the_experiments(interpose_here, tmp_path):
     paths = []
     for number in (1, 2):

@@ -21,8 +21,10 @@ from interpose.experiments.maintenance.writing import write_process
 from interpose.experiments.metadata import names
 from interpose.experiments.metadata.creating import without_links
 from interpose.experiments.metadata.group import is_group, members
+from interpose.experiments.metadata.known_damage import keep_known
 from interpose.experiments.metadata.notes import write_notes
 from interpose.experiments.metadata.pauses import pauses_of
+from interpose.experiments.model.files import Damages
 from interpose.experiments.model.process import Process
 from interpose.experiments.model.sampled import Sampled
 from interpose.reports.formats.units import count
@@ -87,6 +89,7 @@ def _merge(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-o {arguments.output}: its name must end with {names.SUFFIX}")
     paths = [path for given in arguments.experiments for path in (members(given) if is_group(given) else [given])]
     merged: dict[tuple[str, ...], Merged] = {}
+    damages = Damages()
     calls = processes = sampled = code = whole_ns = 0
     for path in paths:
         experiment = open_experiment(path)
@@ -100,8 +103,11 @@ def _merge(arguments: argparse.Namespace) -> int:
             processes += 1
             sampled += Sampled(process).is_there
         code = max(code, note_damages(experiment))
+        for damage in experiment.damages.found:
+            damages.add(os.path.join(os.path.dirname(path), damage.place), damage.what)
     try:
         name = _write(arguments.output, list(merged.values()), paths, whole_ns)
+        keep_known(arguments.output, damages)
     except FileExistsError:
         raise InterposeError(f"{arguments.output}: already exists") from None
     except OSError as error:
