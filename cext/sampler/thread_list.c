@@ -58,11 +58,19 @@ static bool read_only_one(const struct sampled_process *process, struct interpre
     return true;
 }
 
-static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
+static struct sampled_thread *known_thread(const struct sampled_process *process, uint32_t tid)
 {
     for (uint32_t index = 0; index < process->thread_count; index++)
         if (process->threads[index].tid == tid)
             return &process->threads[index];
+    return NULL;
+}
+
+static struct sampled_thread *thread_of(struct sampled_process *process, uint32_t tid)
+{
+    struct sampled_thread *known = known_thread(process, tid);
+    if (known)
+        return known;
     if (process->thread_count == process->thread_room) {
         uint32_t room = process->thread_room ? 2 * process->thread_room : 8;
         struct sampled_thread *larger = room <= THREADS_AT_MOST ? realloc(process->threads, room * sizeof *larger) : NULL;
@@ -86,6 +94,26 @@ static bool has_frame(const struct sampled_process *process, const char *state)
     return frame && (!layout->thread_steps || (read_word(process, frame + layout->step_frame, &frame) && frame));
 }
 
+static bool is_task(const struct sampled_process *process, uint32_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task/%u", (int)process->pid, tid);
+    return access(path, F_OK) == 0;
+}
+
+/* The first thread of a child that C code forked without telling its Python: its state still has the number of the thread that
+   forked. The oldest such state, for states of threads that have ended may be there, too. */
+static void note_first_thread(struct sampled_process *process)
+{
+    const struct sampled_thread *known = known_thread(process, (uint32_t)process->pid);
+    bool is_unknown = process->unnumbered && !(known && known->is_seen);
+    struct sampled_thread *first = is_unknown ? thread_of(process, (uint32_t)process->pid) : NULL;
+    if (!first)
+        return;
+    first->address = process->unnumbered;
+    first->is_seen = true;
+}
+
 /* A state that is made for a thread which has not begun has no thread number yet, and nothing else will say that the thread has
    begun. To the kernel 0 is the monitor itself.
 
@@ -94,6 +122,10 @@ static bool has_frame(const struct sampled_process *process, const char *state)
 static void note_thread(struct sampled_process *process, uint64_t address, const char *state)
 {
     uint32_t tid = (uint32_t)word_at(state, STATE_BYTES, process->layout.thread_tid);
+    if (tid && !known_thread(process, tid) && !is_task(process, tid)) {
+        process->unnumbered = address;
+        return;
+    }
     struct sampled_thread *thread = tid ? thread_of(process, tid) : NULL;
     process->is_unsettled = process->is_unsettled || !tid || (thread && thread->is_seen);
     if (!thread)
@@ -182,8 +214,10 @@ static void list_again(struct sampled_process *process)
     for (uint32_t index = 0; index < process->thread_count; index++)
         process->threads[index].is_seen = false;
     process->is_unsettled = false;
+    process->unnumbered = 0;
     for (unsigned index = 0; index < process->interpreters.count; index++)
         note_threads(process, process->interpreters.first_thread[index]);
+    note_first_thread(process);
     if (!has_interpreter(process))
         note_tasks(process);
     for (uint32_t index = process->thread_count; index > 0; index--)

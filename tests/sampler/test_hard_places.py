@@ -228,6 +228,35 @@ def test_a_program_that_the_process_becomes_is_not_sampled_as_the_one_before(int
     assert max(each.last_ns for each in taken) < int(done.stdout)
 
 
+FORKED_BY_C = """
+import ctypes, os, threading, time
+end = threading.Event()
+thread = threading.Thread(target=end.wait)
+thread.start()
+def of_the_child():
+    os.stat(".")
+    until = time.thread_time() + 0.3
+    while time.thread_time() < until: sum(range(1000))
+if not ctypes.PyDLL(None).fork():
+    of_the_child()
+    os._exit(0)
+os.wait()
+end.set()
+"""
+
+
+def test_a_child_that_c_code_forked_without_telling_python_is_sampled(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text(FORKED_BY_C)
+
+    interpose("run", "--profile", "1000", "app.py")
+
+    _, child = Experiment(str(tmp_path / "work" / "test.1.er")).processes
+    found = Sampled(child)
+    taken = [each for each in found.samples() if "of_the_child" in [site.function for site in found.frames(each.stack)]]
+    assert {each.tid for each in taken} == {child.log.pid}
+    assert sum(each.samples for each in taken) > 20
+
+
 @pytest.mark.long
 def test_five_hundred_threads_are_sampled(interpose, tmp_path):
     (tmp_path / "work" / "app.py").write_text("""
