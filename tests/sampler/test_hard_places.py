@@ -228,6 +228,20 @@ def test_a_program_that_the_process_becomes_is_not_sampled_as_the_one_before(int
     assert max(each.last_ns for each in taken) < int(done.stdout)
 
 
+def test_a_wait_that_no_call_explains_is_told_with_its_line(interpose, tmp_path):
+    (tmp_path / "work" / "app.py").write_text("""
+import ctypes
+libc = ctypes.CDLL(None)
+def fetch():
+    for _ in range(20): libc.usleep(20_000)
+fetch()
+""")
+
+    interpose("run", "app.py")
+
+    assert "outside all recorded calls, mostly at app.py:5 fetch (" in " ".join(interpose("report").stdout.split())
+
+
 FORKED_BY_C = """
 import ctypes, os, threading, time
 end = threading.Event()

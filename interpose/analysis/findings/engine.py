@@ -17,6 +17,7 @@ from interpose.analysis.findings import (
     locks,
     next_steps,
     statements,
+    unseen_waits,
     waits,
 )
 from interpose.analysis.findings.finding import SLOW_SHARE, Finding, merged
@@ -55,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     waits.child_processes,
     event_loops.slow_awaits,
     waits.slow_calls,
-    waits.unseen_waits,
+    unseen_waits.unseen_waits,
     next_steps.computing,
     next_steps.computing_while_idle,
     next_steps.calls_without_lines,
@@ -114,7 +115,7 @@ def _own_causes(survey: Survey, told: list[Finding]) -> list[Finding]:
     machine_ns = sum(each.bound_ns for each in told if each.rule == OF_THE_MACHINE)
     own = [each for each in told if each.rule != OF_THE_MACHINE]
     large = [each for each in own if each.bound_ns >= SLOW_SHARE * survey.matters_ns]
-    return [each for each in large if waits.explained_ns(survey, each) >= machine_ns]
+    return [each for each in large if unseen_waits.explained_ns(survey, each) >= machine_ns]
 
 
 def _time_outside(finding: Finding) -> int:

@@ -1,15 +1,13 @@
-"""Rules about waiting: slow calls, sleeping within a transaction, contended locks, the interpreter lock, processors,
-unexplained waits."""
+"""Rules about waiting in recorded calls: slow calls, sleeping within a transaction, contended locks, the interpreter
+lock, child processes."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Hashable, Iterator, Sequence
 
-from interpose.analysis.calls.account import ProcessAccount
 from interpose.analysis.findings.failing import failed_beside
 from interpose.analysis.findings.file_locks import sleeps_in_lock
-from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, SLOW_SHARE, Calls, Finding, Floor, found
+from interpose.analysis.findings.finding import LARGE, SLOW_SHARE, Calls, Finding, Floor, found
 from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thread
 from interpose.analysis.findings.pool_work import may_be_cause
@@ -18,19 +16,14 @@ from interpose.analysis.findings.survey import Survey, grouped, threads_of, tota
 from interpose.analysis.findings.watching import Watching
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.installed import package_of, packages_above
-from interpose.analysis.recording.left_out import left_out
 from interpose.analysis.recording.lineage import forkserver_line
 from interpose.analysis.time.waits_for_turns import takes_from_pool
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 
 GIL = "gil"
-NO_LOCK = "the interpreter has no lock"  # as cext/cpython/interpreter_lock.c says it
 # Other rules cover these: waits for locks, for users, and for work; and units of work are not waits.
 NOT_SLOW = frozenset(("sync", GIL, "screen", "idle", "logic", "process"))
-# In a thread that computes at least this share of the process's time, others may wait for the interpreter lock.
-COMPUTES_SHARE = 0.05
-INTERPRETER_LOCK = "interpreter lock"
 # how many programs of child processes are named
 NAMED = 3
 # By these C code starts a child, which is known only if it is recorded itself, without the line that started it.
@@ -244,48 +237,3 @@ def _lived_meanwhile(children: Children, row: Calls) -> bool:
         if max(life.start_ns, first_ns) < min(life.end_ns or last_ns, last_ns):
             return True
     return False
-
-
-def unseen_waits(survey: Survey) -> Iterator[Finding]:
-    """Time outside of recorded calls and without a processor: others used the processors, or the cause is unknown. If
-    several threads of a process computed, and waits for the interpreter lock were not recorded, it was probably that
-    lock. Where calls were left out, nothing can be said of it: it may have been in these."""
-    accounts = survey.analysis.accounts
-    if not all("calls" in each.process.log.recorded for each in accounts):
-        return
-    waited = survey.unseen
-    for_processor_ns = min(waited.processor_ns + waited.in_calls_ns, survey.matters_ns)
-    if for_processor_ns > 0:
-        yield found("wait for CPU", (), time_ns=for_processor_ns)
-    if waited.unexplained_ns > 0 and not left_out(accounts):
-        computing = max(_computing_threads(survey).values(), default=0)
-        about = INTERPRETER_LOCK if computing > 1 else ""
-        floor, time_ns = Floor(time_ns=BY_CHANCE_NS), waited.unexplained_ns
-        yield found("unexplained wait", (), time_ns=time_ns, about=about, units=computing, unit="thread", floor=floor)
-
-
-def explained_ns(survey: Survey, finding: Finding) -> int:
-    """The time that goes with a cause, and the waits for CPU that would go with it: code that computes less
-    waits less, and so do fewer calls."""
-    if finding.rule != "computing":
-        waited_ns = sum(max(row.wall_ns - row.cpu_ns, 0) for row in finding.rows) if finding.units else 0
-        return finding.wall_ns + min(waited_ns, survey.unseen.in_calls_ns)
-    used_ns = max(survey.code_cpu_ns.total(), finding.wall_ns)
-    return finding.wall_ns + survey.code_waited_for_cpu_ns * finding.wall_ns // used_ns
-
-
-def _knows_interpreter_lock(account: ProcessAccount) -> bool:
-    """Whether all GIL waits of a process are known: they were recorded, or its interpreter has no lock."""
-    return any(each.kind == GIL and each.why_not in ("", NO_LOCK) for each in account.process.intrinsics)
-
-
-def _computing_threads(survey: Survey) -> Counter[int]:
-    """How many threads of each process computed for some of its time, where its interpreter lock may be the cause."""
-    found: Counter[int] = Counter()
-    accounts = survey.analysis.accounts
-    for (process, _), cpu_ns in survey.code_cpu_ns.items():
-        account = accounts[process]
-        lived_ns = account.latest_ns - account.process.log.start_ns
-        is_unknown = account.process.log.is_python and not _knows_interpreter_lock(account)
-        found[process] += is_unknown and cpu_ns >= COMPUTES_SHARE * lived_ns > 0
-    return found

@@ -11,9 +11,10 @@ from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
-from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
+from interpose.analysis.findings.unseen_waits import INTERPRETER_LOCK
+from interpose.analysis.findings.waits import HELD_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
-from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
+from interpose.analysis.profile.profiled import IMPORTS, NO_PYTHON, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
@@ -62,6 +63,8 @@ _IN_CASE = {
     "children of C code": (
         "Look at what C code starts here: interpose processes lists only those of its children that are recorded."
     ),
+    "unrecorded call": "C code that it calls may wait there: record its calls, too, with INTERPOSE=calls,native.",
+    "no Python code": "A server in C that runs Python, such as uWSGI, waits for requests there: docs/limits.md.",
     "native loop": "Record without native calls to see what uvloop waits for.",
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
@@ -133,6 +136,8 @@ def _case(finding: Finding) -> str:
         return "tried lock" if any(map(path_tried, finding.failing)) else "failed"
     if finding.rule == "computing":
         return _case_of_computing(finding)
+    if finding.rule == "unexplained wait" and finding.site:
+        return "no Python code" if finding.site == NO_PYTHON else "unrecorded call"
     if finding.rule == "child processes" and not finding.about and _is_native(finding):
         return "children of C code"
     if finding.rule == "waits of event loop" and finding.unit == NATIVE_LOOP:

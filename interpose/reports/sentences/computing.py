@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.next_steps import CALLS, LINES, OWN_SHARE
-from interpose.analysis.findings.waits import INTERPRETER_LOCK
-from interpose.analysis.profile.profiled import OWN_CODE
+from interpose.analysis.findings.unseen_waits import INTERPRETER_LOCK
+from interpose.analysis.profile.profiled import NO_PYTHON, OWN_CODE
 from interpose.reports.formats.units import count, percent
 from interpose.reports.sentences.wording import Wording, quoted
 
@@ -21,7 +21,9 @@ def unexplained(words: Wording, finding: Finding) -> str:
     if finding.about == INTERPRETER_LOCK:
         threads = f"{count(finding.units, 'thread')} computed at the same time"
         return f"{threads} and probably waited for Python's interpreter lock ({words.took(finding)})."
-    return f"The program waited outside all recorded calls ({words.took(finding)})."
+    where = f", mostly at {words.line(finding.site)}" if finding.site else ""
+    where = ", and ran no Python code meanwhile" if finding.site == NO_PYTHON else where
+    return f"The program waited outside all recorded calls{where} ({words.took(finding)})."
 
 
 def computing(words: Wording, finding: Finding) -> str:
