@@ -176,10 +176,11 @@ static void learn_socket(struct descriptor *known, int number)
     if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
     bool has_peer = getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
-    if (has_peer) {
+    int family = AF_UNSPEC;
+    if (has_peer)
         known->name = intern_address(&address, bytes);
-        known->known = address.ss_family == AF_UNIX ? KNOWN_LOCAL : KNOWN;
-    }
+    if (option_of(number, SO_DOMAIN, &family) && family == AF_UNIX)
+        known->known = KNOWN_LOCAL;
     if (!known->name || known->role == ROLE_NONE)
         learn_own_address(known, number, has_peer && known->role == ROLE_NONE);
     if (!known->name)

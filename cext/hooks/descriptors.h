@@ -20,7 +20,7 @@ enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERIT
 /* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };
 
-/* `local`: a socket of Unix's family with a peer, which is on this machine. */
+/* `local`: a socket of Unix's family, whose peer is on this machine. */
 enum known { KNOWN_NOT, KNOWN, KNOWN_LOCAL };
 
 enum { WATCHERS = 2 };
