@@ -153,6 +153,8 @@ static __attribute__((noinline)) void learn_own_address(struct descriptor *known
     int sort = 0;
     if (getsockname(number, (struct sockaddr *)&address, &bytes))
         return;
+    if (address.ss_family == AF_UNIX)
+        known->known = KNOWN_LOCAL;
     bool is_named_by_it = !known->name && (known->name = intern_address(&address, bytes));
     may_be_accepted = may_be_accepted && listens_at(key_of(&address, bytes));
     if (!(is_named_by_it || may_be_accepted) || !option_of(number, SO_TYPE, &sort))
@@ -176,11 +178,10 @@ static void learn_socket(struct descriptor *known, int number)
     if (option_of(number, SO_ACCEPTCONN, &listens) && listens)
         known->role = ROLE_LISTENER;
     bool has_peer = getpeername(number, (struct sockaddr *)&address, &bytes) == 0;
-    int family = AF_UNSPEC;
-    if (has_peer)
+    if (has_peer) {
         known->name = intern_address(&address, bytes);
-    if (option_of(number, SO_DOMAIN, &family) && family == AF_UNIX)
-        known->known = KNOWN_LOCAL;
+        known->known = address.ss_family == AF_UNIX ? KNOWN_LOCAL : KNOWN;
+    }
     if (!known->name || known->role == ROLE_NONE)
         learn_own_address(known, number, has_peer && known->role == ROLE_NONE);
     if (!known->name)

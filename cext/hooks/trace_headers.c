@@ -11,15 +11,15 @@
 
 enum { HEADERS_AT_MOST = 256, STATES_BYTES = 1 << 16 };
 
-/* A header, and its names: of a WSGI environment, as waitress keeps it, of a message of celery. */
-enum { KEYS = 3 };
+/* A header, and its names: of a WSGI environment, as waitress keeps it, as tornado does, of a message of celery. */
+enum { KEYS = 4, KEY_OF_LINES = 2 };
 struct header {
     const char *const words[KEYS];
     bool may_be_several; /* lines, which are one list */
     PyObject *keys[KEYS];
 };
-static struct header trace_parent = {.words = {"HTTP_TRACEPARENT", "TRACEPARENT", "traceparent"}};
-static struct header trace_state = {.words = {"HTTP_TRACESTATE", "TRACESTATE", "tracestate"}, .may_be_several = true};
+static struct header trace_parent = {.words = {"HTTP_TRACEPARENT", "TRACEPARENT", "Traceparent", "traceparent"}};
+static struct header trace_state = {.words = {"HTTP_TRACESTATE", "TRACESTATE", "Tracestate", "tracestate"}, .may_be_several = true};
 static PyObject *key_of_headers;
 
 static bool make_keys(struct header *header)
@@ -89,16 +89,34 @@ static PyObject *header_among(PyObject *pairs, const struct header *header)
     return found;
 }
 
+/* Of a list of lines, as tornado keeps them, the only one; takes the list. NULL if there are several. */
+static PyObject *only_line(PyObject *lines)
+{
+    if (!PyList_CheckExact(lines))
+        return lines;
+    bool is_one = !IS_FREE_THREADED && PyList_GET_SIZE(lines) == 1; /* else another thread may change the list meanwhile */
+    PyObject *line = is_one ? Py_NewRef(PyList_GET_ITEM(lines, 0)) : NULL;
+    Py_DECREF(lines);
+    return line;
+}
+
+static PyObject *entry_of(PyObject *headers, const struct header *header)
+{
+    PyObject *found = NULL;
+    int place = 0;
+    while (!found && place < KEYS)
+        found = entry_at(headers, header->keys[place++]);
+    return found && place == KEY_OF_LINES + 1 ? only_line(found) : found;
+}
+
 /* The header in an environment, a scope, a message, or a list; a new reference, or NULL. */
 static PyObject *header_in(PyObject *headers, const struct header *header, bool is_outermost)
 {
-    PyObject *found = NULL;
     if (PyList_CheckExact(headers) || PyTuple_CheckExact(headers))
         return header_among(headers, header);
     if (!PyDict_CheckExact(headers))
         return NULL;
-    for (int place = 0; !found && place < KEYS; place++)
-        found = entry_at(headers, header->keys[place]);
+    PyObject *found = entry_of(headers, header);
     PyObject *inner = found || !is_outermost ? NULL : entry_at(headers, key_of_headers);
     if (inner)
         found = header_in(inner, header, false);

@@ -629,6 +629,62 @@ def test_requests_that_aiohttp_serves_are_one_each(traced):
     served.check([f"/orders/{number}" for number in range(3)], ["GET /orders/{number}"] * 3)
 
 
+TORNADO = """
+    import asyncio
+    from tornado import httpserver, netutil, web
+    class Order(web.RequestHandler):
+        async def get(self, number):
+            await asyncio.sleep(0.01)
+            work(self.request.path)
+            self.write("ok")
+    async def main():
+        server = httpserver.HTTPServer(web.Application([("/orders/(.*)", Order)]))
+        sockets = netutil.bind_sockets(0, "127.0.0.1")
+        server.add_sockets(sockets)
+        def asking():
+            client = connected(sockets[0].getsockname()[1])
+            for number in range(3):
+                ask(client, f"/orders/{number}")
+                time.sleep(0.1)
+            client.close()
+        await asyncio.to_thread(asking)
+        server.stop()
+        await server.close_all_connections()
+    asyncio.run(main())
+"""
+CHEROOT = """
+    from cheroot import wsgi
+    def application(environ, start_response):
+        work(environ["PATH_INFO"])
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+    server = wsgi.Server(("127.0.0.1", 0), application, numthreads=2)
+    server.prepare()
+    serving = threading.Thread(target=server.serve)
+    serving.start()
+    client = connected(server.bind_addr[1])
+    for number in range(3):
+        ask(client, f"/orders/{number}")
+        time.sleep(0.1)
+    client.close()
+    server.stop()
+    serving.join()
+"""
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize(("package", "program"), [("tornado", TORNADO), ("cheroot", CHEROOT)])
+def test_requests_that_a_server_alone_serves_are_one_each(traced, package, program):
+    pytest.importorskip(package)
+
+    done = traced(COMMON + program).ended_well()
+    served = Served(done)
+    paths = [f"/orders/{number}" for number in range(3)]
+
+    assert served.details() == [f"GET {path}" for path in paths]
+    served.check(paths, served.details())
+
+
 @pytest.mark.packages
 def test_a_task_of_celery_is_one(traced):
     pytest.importorskip("celery")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hooks.test_served import COMMON, GUNICORN, UVICORN
+from hooks.test_served import CHEROOT, COMMON, GUNICORN, TORNADO, UVICORN
 
 from interpose.cli.main import main
 from interpose.timing.shims import trace_parent
@@ -199,6 +199,14 @@ def test_gevents_server(traced):
     """).ended_well()
 
     check(done, [f"GET /orders/{number}" for number in range(3)])
+
+
+@pytest.mark.packages
+@pytest.mark.parametrize(("package", "program"), [("tornado", TORNADO), ("cheroot", CHEROOT)])
+def test_a_server_alone(traced, package, program):
+    pytest.importorskip(package)
+
+    check(traced(ASKING + program).ended_well(), [f"GET /orders/{number}" for number in range(3)])
 
 
 @pytest.mark.packages

@@ -69,6 +69,15 @@ SERVERS = [
         **OF_AIOHTTP,
     ),
     Intrinsic(
+        "cheroot.wsgi.Gateway.respond",
+        "cheroot.wsgi:Gateway.respond",
+        "logic",
+        argument=None,
+        attribute="env",
+        headers="self.env",
+        **SERVED,
+    ),
+    Intrinsic(
         "gunicorn.workers.SyncWorker.handle_request",
         "gunicorn.workers.sync:SyncWorker.handle_request",
         "logic",
@@ -112,6 +121,16 @@ SERVERS = [
         "uvicorn.protocols.http.httptools_impl:RequestResponseCycle.run_asgi",
         "logic",
         **CYCLE,
+    ),
+    Intrinsic(
+        "tornado.web.RequestHandler.execute",
+        "tornado.web:RequestHandler._execute",
+        "logic",
+        detail="request",
+        argument=None,
+        attribute="request.method request.path",
+        headers="self.request.headers._as_list",
+        **TRANSACTION,
     ),
     Intrinsic(
         "waitress.Task.service",
