@@ -50,5 +50,5 @@ def test_where_no_python_code_ran_it_is_said(tmp_path):
 
     sentence, advice = told(build)
 
-    assert sentence.startswith("The program waited outside all recorded calls, and ran no Python code meanwhile (1.00 s")
+    assert sentence.startswith("The program waited outside all recorded calls, and ran no Python code meanwhile (1.00")
     assert "server in C" in advice

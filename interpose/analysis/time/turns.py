@@ -1,4 +1,4 @@
-"""Turns of the event loops of asyncio and trio that took long, and the calls in them.
+"""Turns of event loops (asyncio, trio, twisted) that took long, and the calls in them.
 
 The loop waits in its selector once a turn, and runs a task at most once a turn. So between two calls of a task in one
 turn nothing else ran. Of a loop whose waits are not recorded, each long call that was never suspended counts as a turn.
@@ -30,7 +30,7 @@ NATIVE_SELECTORS = frozenset(
     NATIVE + name for name in ("poll", "__poll_chk", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait")
 )
 _LIBRARY_OF_UVLOOP = "loop."  # and what its extension module's file is called further
-_LOOPS = ("_run_once", "IOManager.get_events")  # of asyncio and trio
+_LOOPS = ("_run_once", "IOManager.get_events", ".doPoll", ".doSelect")  # of asyncio, trio and twisted
 _FRAMES_OF_LOOP = 4
 _GREENLETS = ("gevent.", "eventlet.", "greenlet.")
 
