@@ -45,6 +45,7 @@ def test_a_whole_install_has_a_clock_costs_and_nothing_in_the_way(examine):
     assert found["notes"] == ["INTERPOSE is not set: only what `interpose run` starts is recorded"]
 
 
+@pytest.mark.any_python
 def test_the_clock_is_the_one_that_was_wanted(examine):
     found, _ = examine(variables={"INTERPOSE_CLOCK": "syscall"})
 
@@ -62,6 +63,7 @@ def test_it_says_whether_programs_can_be_sampled(examine):
     assert why_not or ("perf event" in found["sampling"] and ("exact" in found["sampling"]) == has_clock)
 
 
+@pytest.mark.any_python
 def test_a_package_that_interpose_needs_is_said_to_be_missing(examine, tmp_path):
     (tmp_path / "zstandard.py").write_text("raise ImportError('no zstandard')\n")
 
@@ -73,6 +75,7 @@ def test_a_package_that_interpose_needs_is_said_to_be_missing(examine, tmp_path)
     assert "has no package zstandard: nothing is compressed or sampled" in obstacle
 
 
+@pytest.mark.any_python
 def test_settings_are_shown_with_where_they_came_from(examine, tmp_path):
     file = tmp_path / "work" / "pyproject.toml"
     file.write_text('[tool.interpose]\nname = "mine"\n')
@@ -105,6 +108,7 @@ def test_data_collectors_of_a_program_are_listed_and_not_run(examine, tmp_path):
     assert examine(variables={"INTERPOSE_COLLECTORS": "off"})[0]["collectors"] == []
 
 
+@pytest.mark.any_python
 def test_a_setting_that_means_nothing_is_in_the_way(examine):
     found, code = examine(variables={"INTERPOSE_CLOCK": "sundial"})
 
@@ -112,18 +116,21 @@ def test_a_setting_that_means_nothing_is_in_the_way(examine):
     assert code == 1
 
 
+@pytest.mark.any_python
 def test_being_switched_off_is_in_the_way(examine):
     found, _ = examine(variables={"INTERPOSE": "0"})
 
     assert found["obstacles"] == ["INTERPOSE is 0 (environment): nothing is recorded"]
 
 
+@pytest.mark.any_python
 def test_a_variable_that_is_no_setting_is_noted(examine):
     found, _ = examine(variables={"INTERPOSE": "1", "INTERPOSE_CLOK": "rseq"})
 
     assert found["notes"] == ["INTERPOSE_CLOK is not a setting. Did you mean INTERPOSE_CLOCK?"]
 
 
+@pytest.mark.any_python
 def test_a_directory_in_which_nothing_can_be_made_is_in_the_way(examine, tmp_path):
     (tmp_path / "file").touch()
 
@@ -134,6 +141,7 @@ def test_a_directory_in_which_nothing_can_be_made_is_in_the_way(examine, tmp_pat
     ]
 
 
+@pytest.mark.any_python
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -173,6 +181,7 @@ def test_of_a_free_threaded_interpreter_it_says_what_is_not_recorded_there(inter
     assert "not yet in a free-threaded interpreter" in done.stdout
 
 
+@pytest.mark.any_python
 def test_a_script_is_examined_by_its_first_line(examine, tmp_path):
     script = tmp_path / "tool"
     script.write_text(f"#!{sys.executable} -I\n")
@@ -185,6 +194,7 @@ def test_a_script_is_examined_by_its_first_line(examine, tmp_path):
     assert code == 0
 
 
+@pytest.mark.any_python
 def test_the_last_reasons_why_nothing_was_recorded_are_shown(examine, tmp_path):
     state = tmp_path / "state" / "interpose"
     state.mkdir(mode=0o700, parents=True)
@@ -210,6 +220,7 @@ def test_the_text_says_the_same_without_control_characters(interpose, tmp_path):
     assert done.returncode == 1
 
 
+@pytest.mark.any_python
 def test_it_says_whether_system_calls_can_be_watched(examine):
     found, _ = examine()
 

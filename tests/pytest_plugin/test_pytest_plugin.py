@@ -103,6 +103,7 @@ def test_each_test_is_a_transaction_by_its_node(tests, beside_hypothesis):
     }
 
 
+@pytest.mark.any_python
 def test_what_fixtures_call_is_of_the_test(tests):
     ran = tests(
         asking("""
@@ -125,6 +126,7 @@ def test_what_fixtures_call_is_of_the_test(tests):
     assert len(inside) == 9
 
 
+@pytest.mark.any_python
 def test_nothing_is_recorded_without_the_option(tests):
     ran = tests(asking("    def test_asks(): ask(1)\n"))
 
@@ -133,6 +135,7 @@ def test_nothing_is_recorded_without_the_option(tests):
     assert "interpose:" not in ran.stdout
 
 
+@pytest.mark.any_python
 def test_without_the_option_no_more_than_the_options_is_imported(tests):
     ran = tests(
         """
@@ -147,6 +150,7 @@ def test_without_the_option_no_more_than_the_options_is_imported(tests):
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.any_python
 def test_a_recorded_pytest_says_nothing_of_us(tests):
     ran = tests("def test_it(): pass\n", "-W", "error", INTERPOSE="1")
 
@@ -200,6 +204,7 @@ def test_fixtures_and_other_tests_do_not_count(tests):
     assert ran.returncode == 0, ran.stdout
 
 
+@pytest.mark.any_python
 def test_calls_of_all_threads_count(tests):
     ran = tests(
         asking("""
@@ -439,6 +444,7 @@ def cpu_of(ran: Ran, kind: str) -> dict[str, int]:
     return {row.name.partition("::")[2]: row.split[kind].cpu_ns for row in rows if "::" in row.name}
 
 
+@pytest.mark.any_python
 def test_the_check_of_a_limit_is_overhead_of_its_test(tests, tmp_path):
     (tmp_path / "work").mkdir()
     (tmp_path / "work/conftest.py").write_text(CLOCKS)
