@@ -102,6 +102,9 @@ _IN_CASE = {
     ),
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
+    "tried lock of package": (
+        "A package tries again after each sleep: hold the lock for a shorter time, or let the package try more often."
+    ),
     "poll of child": "Wait for the child with wait(), which uses no CPU time.",
     "poll for child": "Wait for the child that makes the file, with wait(), or with inotify.",
     "own lock": "Release it first, or use threading.RLock.",
@@ -130,7 +133,7 @@ def _case(finding: Finding) -> str:
     if finding.rule == "busy poll" and finding.meanwhile:
         return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
-        return "tried lock" if any(map(path_tried, finding.failing)) else "failed"
+        return _case_of_failing(finding)
     if finding.rule == "computing":
         return _case_of_computing(finding)
     if finding.rule == "child processes" and not finding.about and _is_native(finding):
@@ -160,6 +163,13 @@ def _case(finding: Finding) -> str:
     if finding.rule == "repeated work" and first and first.kind == "net":
         return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
+
+
+def _case_of_failing(finding: Finding) -> str:
+    if not any(map(path_tried, finding.failing)):
+        return "failed"
+    slept = finding.rows[0].caller
+    return "tried lock of package" if slept and not slept.own else "tried lock"
 
 
 def _is_native(finding: Finding) -> bool:
