@@ -577,6 +577,12 @@ def test_what_is_repeated_is_named_and_advised_on_by_its_language(shop, intrinsi
     assert advice_for(told).startswith(advice)
 
 
+def test_inserts_of_many_rows_are_together_already(shop):
+    shop.ask("insert into orders values (?, ?), … on conflict do nothing", times=300)
+
+    assert "N+1 statements" not in [rule for rule, *_ in shop.found()]
+
+
 def test_setting_something_in_sql_is_not_a_repeated_statement(shop):
     shop.ask("SET search_path TO ?", times=300)
 
@@ -610,10 +616,16 @@ def test_combined_fetches_are_told_as_rows_and_advised_on_by_who_computed(shop, 
         ("psycopg.Cursor.execute", "update orders set paid = ?", "Look at its query plan (an index, fewer rows), or"),
         ("psycopg.Cursor.execute", "insert into t values (?)", "Look at what the database does during these calls, or"),
         ("psycopg.Cursor.execute", "select paid from orders", "Look at its query plan: an index"),
+        ("psycopg.Cursor.execute", "select a from t FOR UPDATE", "Look at its query plan (an index, fewer"),
+        ("psycopg.Cursor.execute", "select a from t for no key update", "Look at its query plan (an index, fewer"),
+        ("pymysql.Connection.query", "select a from t LOCK IN SHARE MODE", "Look at its query plan (an index, fewer"),
+        ("pymysql.Connection.query", "select GET_LOCK(?, ?)", "Look at its query plan (an index, fewer"),
+        ("psycopg.Cursor.execute", "select for_update from t", "Look at its query plan: an index"),
+        ("psycopg.Cursor.execute", "alter table t add b int", "Look at what the database does during these calls, or"),
         ("sqlite3.Cursor.execute", "update orders set paid = ?", "Look at its query plan: an index"),
     ],
 )
-def test_one_slow_write_on_a_server_may_have_waited_for_a_lock(shop, name, statement, advice):
+def test_a_slow_statement_that_takes_locks_on_a_server_may_have_waited_for_a_lock(shop, name, statement, advice):
     shop.call(name, "db", statement, each_ns=800 * MS)
     (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
 

@@ -36,6 +36,14 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
+# What takes locks of rows or tables, which another transaction may hold. An ORM puts FOR UPDATE last.
+_LOCKS = re.compile(
+    r"\W*(insert|update|delete|replace|merge|lock|alter|drop|truncate|create\s+(unique\s+)?index)\b"
+    r"|.*\bfor\s+(update|no\s+key\s+update|share|key\s+share)\b|.*\block\s+in\s+share\s+mode\b"
+    r"|.*\b(pg_advisory_(xact_)?lock(_shared)?|get_lock)\s*\(",
+    re.IGNORECASE | re.DOTALL,
+)
+_INSERTS = re.compile(r"\W*(insert|replace)\b", re.IGNORECASE)
 # Calls that have the statement of a cursor or a copy which another call, or the first of them, has executed.
 _GOING_ON = ("asyncpg.Cursor.", "asyncpg.CursorIterator.", "psycopg.Copy.", "psycopg.AsyncCopy.")
 _WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
@@ -46,7 +54,8 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
-    statements = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
+    asking = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
+    statements = [each for each in asking if not _inserts_rows(each)]
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         made, _ = total_of(rows)
@@ -162,6 +171,16 @@ def has_sql(each: Calls) -> bool:
 def writes(each: Calls) -> bool:
     """Whether a statement in SQL changes rows."""
     return bool(_WRITES.match(each.detail))
+
+
+def _inserts_rows(each: Calls) -> bool:
+    """Whether a statement has several rows, as those of executemany in drivers of MySQL: these are together already."""
+    return "), …" in each.detail and bool(_INSERTS.match(each.detail))
+
+
+def takes_locks(each: Calls) -> bool:
+    """Whether a statement in SQL takes locks of rows or tables, for which it may have to wait."""
+    return has_sql(each) and bool(_LOCKS.match(each.detail))
 
 
 def is_redis(each: Calls) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from interpose.analysis.findings import drivers
 from interpose.analysis.findings.busy_polls import CHILD
+from interpose.analysis.findings.errors import errors_of
 from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
-from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
+from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, takes_locks, writes
 from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
@@ -78,6 +79,7 @@ _IN_CASE = {
         "Otherwise sleep outside the transaction, or wait for the event itself."
     ),
     "failed": "See why they fail: interpose events.",
+    "deadlock of a database": "Lock the rows in the same order in every transaction: for example, sorted by their key.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
@@ -134,6 +136,8 @@ def _case(finding: Finding) -> str:
         return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
         return _case_of_failing(finding)
+    if finding.rule == "failed calls" and "deadlock" in "".join(errors_of(finding.rows)[:1]).lower():
+        return "deadlock of a database"
     if finding.rule == "computing":
         return _case_of_computing(finding)
     if finding.rule == "child processes" and not finding.about and _is_native(finding):
@@ -151,7 +155,7 @@ def _case(finding: Finding) -> str:
     if finding.rule in _OF_STATEMENTS and finding.rows:
         return _case_of_statements(finding)
     if finding.rule == "slow calls" and first and first.among:
-        return "far longer write" if writes(first) else "far longer"
+        return "far longer write" if takes_locks(first) else "far longer"
     if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:
         return "between attempts"
     if finding.rule == "slow calls" and finding.unit == HELD_LOCK:
@@ -213,8 +217,7 @@ def _case_of_statements(finding: Finding) -> str:
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
     first = asked(finding) if is_statement else finding.rows[0]
-    is_write = first.kind == "db" and is_sql(first) and writes(first)
-    if is_write and not drivers.is_in_process(first) and not drivers.computes(finding):
+    if first.kind == "db" and takes_locks(first) and not drivers.is_in_process(first) and not drivers.computes(finding):
         return "slow write" if is_statement else "slow writes"
     is_at_once = finding.each_ns * finding.calls >= _AT_ONCE * finding.bound_ns
     return "awaits at once" if is_await and first.kind != "sleep" and is_at_once else ""
