@@ -632,6 +632,15 @@ def test_a_slow_statement_that_takes_locks_on_a_server_may_have_waited_for_a_loc
     assert advice_for(told).startswith(advice)
 
 
+@pytest.mark.parametrize("statement", ["update orders set paid = ?", "insert into orders values (?)"])
+@pytest.mark.parametrize(("cpu_ms", "is_asked"), [(100, True), (700, False)])
+def test_what_sqlite_waits_for_is_to_be_recorded(shop, statement, cpu_ms, is_asked):
+    shop.ask(statement, each_ns=800 * MS, cpu_ns=cpu_ms * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
+
+    assert ("INTERPOSE=calls,native shows waits for the disk or locks" in advice_for(told)) == is_asked
+
+
 def test_fetches_of_one_row_each_are_calls(shop):
     name = "psycopg.Cursor.fetchone"
     shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")

@@ -82,6 +82,12 @@ _IN_CASE = {
     "deadlock of a database": "Lock the rows in the same order in every transaction: for example, sorted by their key.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
+    "statement in process": (
+        "Look at its query plan: an index, fewer rows. INTERPOSE=calls,native shows waits for the disk or locks."
+    ),
+    "calls in process": (
+        "Look at what the database does during these calls: INTERPOSE=calls,native shows waits for the disk or locks."
+    ),
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
@@ -217,7 +223,10 @@ def _case_of_statements(finding: Finding) -> str:
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
     first = asked(finding) if is_statement else finding.rows[0]
-    if first.kind == "db" and takes_locks(first) and not drivers.is_in_process(first) and not drivers.computes(finding):
+    if first.kind == "db" and drivers.is_in_process(first) and not drivers.computes(finding):
+        is_known = any(row.native_wait_ns for row in finding.rows)
+        return "" if is_known else "statement in process" if is_statement else "calls in process"
+    if first.kind == "db" and takes_locks(first) and not drivers.computes(finding):
         return "slow write" if is_statement else "slow writes"
     is_at_once = finding.each_ns * finding.calls >= _AT_ONCE * finding.bound_ns
     return "awaits at once" if is_await and first.kind != "sleep" and is_at_once else ""
