@@ -8,7 +8,9 @@ from typing import Any
 
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
+from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.survey import Survey, grouped, is_connect, threads_of, total_of
+from interpose.analysis.time.row_locks import LOCKS
 from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a transaction may be steps that differ.
@@ -36,13 +38,6 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
-# What takes locks of rows or tables, which another transaction may hold. An ORM puts FOR UPDATE last.
-_LOCKS = re.compile(
-    r"\W*(insert|update|delete|replace|merge|lock|alter|drop|truncate|create\s+(unique\s+)?index)\b"
-    r"|.*\bfor\s+(update|no\s+key\s+update|share|key\s+share)\b|.*\block\s+in\s+share\s+mode\b"
-    r"|.*\b(pg_advisory_(xact_)?lock(_shared)?|get_lock)\s*\(",
-    re.IGNORECASE | re.DOTALL,
-)
 _INSERTS = re.compile(r"\W*(insert|replace)\b", re.IGNORECASE)
 # Calls that have the statement of a cursor or a copy which another call, or the first of them, has executed.
 _GOING_ON = ("asyncpg.Cursor.", "asyncpg.CursorIterator.", "psycopg.Copy.", "psycopg.AsyncCopy.")
@@ -110,7 +105,7 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
-            yield found("slow statement", rows, about=detail, made=calls)
+            yield found("slow statement", rows, about=detail, made=calls, **held_meanwhile(survey, rows))
 
 
 def _usual(rows: list[Calls]) -> tuple[list[Calls], int]:
@@ -180,7 +175,7 @@ def _inserts_rows(each: Calls) -> bool:
 
 def takes_locks(each: Calls) -> bool:
     """Whether a statement in SQL takes locks of rows or tables, for which it may have to wait."""
-    return has_sql(each) and bool(_LOCKS.match(each.detail))
+    return has_sql(each) and bool(LOCKS.match(each.detail))
 
 
 def is_redis(each: Calls) -> bool:

@@ -19,7 +19,7 @@ from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
-from interpose.reports.sentences.held_locks import holders, is_of_interpreter, waits_for_itself
+from interpose.reports.sentences.held_locks import holders, is_of_interpreter, is_row_lock, waits_for_itself
 
 _BY_RULE = {
     "N+1 statements": "Make one call for all of them, if its library has one.",
@@ -88,6 +88,7 @@ _IN_CASE = {
     "calls in process": (
         "Look at what the database does during these calls: INTERPOSE=calls,native shows waits for the disk or locks."
     ),
+    "row lock": "It probably had the lock: keep such transactions short, or lock the rows later in them.",
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
@@ -160,6 +161,8 @@ def _case(finding: Finding) -> str:
         return "own lock"
     if finding.rule in _OF_STATEMENTS and finding.rows:
         return _case_of_statements(finding)
+    if finding.rule in _OF_WAITS and is_row_lock(finding):
+        return "row lock"
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if takes_locks(first) else "far longer"
     if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:

@@ -6,7 +6,15 @@ from interpose.analysis.findings.busy_polls import FILE
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.waits import HELD_LOCK, POOL
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, quoted, with_errors
+from interpose.reports.sentences.wording import (
+    Wording,
+    calls_made,
+    each_took,
+    if_failed,
+    in_row_lock,
+    quoted,
+    with_errors,
+)
 
 
 def again(words: Wording, finding: Finding) -> str:
@@ -49,7 +57,8 @@ def slow_calls(words: Wording, finding: Finding) -> str:
     else:
         made = calls_made(words, finding)
     took = f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)})"
-    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}{_in_lock(words, finding)}"
+    held = _in_lock(words, finding) + in_row_lock(words, finding)
+    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}{held}"
 
 
 def _in_lock(words: Wording, finding: Finding) -> str:

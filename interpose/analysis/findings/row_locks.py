@@ -1,0 +1,23 @@
+"""Who had the locks of a database for which statements waited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from interpose.analysis.findings.finding import LARGE, Calls
+from interpose.analysis.findings.survey import Survey, total_of
+from interpose.analysis.time.row_locks import LOCKS
+from interpose.experiments.model.stacks import Site
+
+
+def held_meanwhile(survey: Survey, rows: Sequence[Calls]) -> dict[str, Any]:
+    """What a finding says of the transactions for which most of these statements waited; nothing if they are small."""
+    waiting = [each for each in rows if each.kind == "db" and LOCKS.match(each.detail)]
+    if not waiting or total_of(waiting)[1] < LARGE.least_ns(survey.matters_ns):
+        return {}
+    holders: Counter[Site] = Counter()
+    for intrinsic, site in dict.fromkeys((each.intrinsic, each.site) for each in waiting):
+        holders += survey.row_locks.holders(intrinsic, site)
+    return {"held_at": tuple(site for site, _ in holders.most_common()), "held_ns": holders.total()}
