@@ -565,6 +565,8 @@ def shown(finding):
         ("dbm.gnu.open", "/srv/prices.db", "300 calls of dbm.gnu.open", "Make one call"),
         ("duckdb.Connection.execute", "insert into t values (?)", "300 SQL queries", "Write them together:"),
         ("duckdb.Connection.execute", "select a from t", "300 SQL queries", "Load them together: a join,"),
+        ("psycopg2.cursor.execute", "insert into t values (%s)", "300 SQL queries", "Write them together: psycopg2"),
+        ("psycopg2.cursor.execute", "select a from t", "300 SQL queries", "Load them together: a join,"),
         ("shop.Documents.find", "orders", "300 calls of shop.Documents.find", "Make one call"),
     ],
 )
@@ -577,10 +579,27 @@ def test_what_is_repeated_is_named_and_advised_on_by_its_language(shop, intrinsi
     assert advice_for(told).startswith(advice)
 
 
-def test_inserts_of_many_rows_are_together_already(shop):
-    shop.ask("insert into orders values (?, ?), … on conflict do nothing", times=300)
+@pytest.mark.parametrize(
+    "statement",
+    ["insert into orders values (?, ?), … on conflict do nothing", "update orders set a = ?; update orders set a = ?;"],
+)
+def test_writes_of_many_rows_are_together_already(shop, statement):
+    shop.ask(statement, times=300)
 
     assert "N+1 statements" not in [rule for rule, *_ in shop.found()]
+
+
+def test_one_write_with_a_semicolon_is_repeated(shop):
+    shop.ask("insert into orders values (?);", times=300)
+
+    assert [rule for rule, *_ in shop.found()] == ["N+1 statements"]
+
+
+def test_executemany_of_psycopg2_sends_each_row(shop):
+    shop.call("psycopg2.cursor.executemany", "db", "insert into orders values (%s)", each_ns=500 * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert "psycopg2.extras.execute_values" in advice_for(told)
 
 
 def test_setting_something_in_sql_is_not_a_repeated_statement(shop):

@@ -50,7 +50,7 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
     asking = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
-    statements = [each for each in asking if not _inserts_rows(each)]
+    statements = [each for each in asking if not _has_many(each)]
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         made, _ = total_of(rows)
@@ -168,9 +168,11 @@ def writes(each: Calls) -> bool:
     return bool(_WRITES.match(each.detail))
 
 
-def _inserts_rows(each: Calls) -> bool:
-    """Whether a statement has several rows, as those of executemany in drivers of MySQL: these are together already."""
-    return "), …" in each.detail and bool(_INSERTS.match(each.detail))
+def _has_many(each: Calls) -> bool:
+    """Whether a statement inserts several rows, as those of executemany in drivers of MySQL, or a script writes, as
+    those of psycopg2's execute_batch: these are together already."""
+    is_script = writes(each) and ";" in each.detail.rstrip("; ")
+    return is_script or ("), …" in each.detail and bool(_INSERTS.match(each.detail)))
 
 
 def takes_locks(each: Calls) -> bool:

@@ -67,6 +67,10 @@ _IN_CASE = {
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
+    "sql writes of psycopg2": (
+        "Write them together: psycopg2.extras.execute_values. Its executemany sends each row by itself."
+    ),
+    "executemany of psycopg2": "It sends each row by itself: psycopg2.extras.execute_values sends many together.",
     "requests": (
         "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
         "requests at the same time."
@@ -163,6 +167,8 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if finding.rule in _OF_WAITS and is_row_lock(finding):
         return "row lock"
+    if finding.rule == "slow calls" and first and first.intrinsic == "psycopg2.cursor.executemany":
+        return "executemany of psycopg2"
     if finding.rule == "slow calls" and first and first.among:
         return "far longer write" if takes_locks(first) else "far longer"
     if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:
@@ -219,7 +225,8 @@ def _case_of_statements(finding: Finding) -> str:
     if is_redis(finding.rows[0]):
         return "redis" if is_repeated else "redis driver"
     if is_repeated and is_sql(asked(finding)):
-        return "sql writes" if writes(asked(finding)) else "sql"
+        of_psycopg2 = " of psycopg2" if asked(finding).intrinsic.startswith("psycopg2.") else ""
+        return f"sql writes{of_psycopg2}" if writes(asked(finding)) else "sql"
     return ""
 
 
