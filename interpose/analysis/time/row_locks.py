@@ -115,7 +115,8 @@ class RowLocks:
 
 
 def _calls(process: Process) -> Iterator[tuple[Call, bool]]:
-    """The calls that take locks of rows, and those that end transactions; whether it is one of these."""
+    """The calls that take locks of rows, and those that end transactions; whether it is one of these. Short calls that
+    take locks again with the same statement are left out, because they tell nothing more."""
     roles, details = roles_of(process), Details(process)
 
     @cache
@@ -124,12 +125,24 @@ def _calls(process: Process) -> Iterator[tuple[Call, bool]]:
         return bool((role | roles.get(intrinsic, 0)) & (ENDS | DROPS)) and not role & RELEASES
 
     @cache
-    def is_one(intrinsic: int, detail: int) -> bool:
-        is_database = process.intrinsic(intrinsic).kind == "db"
-        return is_database and (is_end(intrinsic, detail) or bool(LOCKS.match(process.string(detail))))
+    def takes_locks(intrinsic: int, detail: int) -> bool:
+        return process.intrinsic(intrinsic).kind == "db" and bool(LOCKS.match(process.string(detail)))
 
-    intrinsic, detail = (Call._fields.index(name) for name in ("intrinsic", "detail"))
-    for call in calls_of(process, lambda values: is_one(values[intrinsic], values[detail])):
+    taken: defaultdict[tuple[int, int], set[int]] = defaultdict(set)  # by thread and task: the statements
+
+    def is_wanted(values: tuple[int, ...]) -> bool:
+        call = Call._make(values)
+        if is_end(call.intrinsic, call.detail):
+            return bool(taken.pop((call.thread, call.task), None))
+        if not takes_locks(call.intrinsic, call.detail):
+            return False
+        known = taken[call.thread, call.task]
+        is_new = call.detail not in known
+        if not call.error:
+            known.add(call.detail)
+        return is_new or call.wall_ns >= _LONG_NS
+
+    for call in calls_of(process, is_wanted):
         yield call, is_end(call.intrinsic, call.detail)
 
 
