@@ -24,9 +24,9 @@ def hold(shop, since_ms, until_ms, *, thread=2, line=10, statement=UPDATE, ends=
     shop.call(EXECUTE, "db", ends, thread=thread, line=line + 1)
 
 
-def wait(shop, since_ms, until_ms, statement=SELECT, name=EXECUTE):
+def wait(shop, since_ms, until_ms, statement=SELECT, name=EXECUTE, **more):
     shop.now[1] = since_ms * MS
-    shop.call(name, "db", statement, line=88, each_ns=(until_ms - since_ms) * MS)
+    shop.call(name, "db", statement, line=88, each_ns=(until_ms - since_ms) * MS, **more)
 
 
 def told(shop):
@@ -92,6 +92,18 @@ def test_sqlite_has_one_lock_for_all_tables_and_looks_at_it_now_and_then(shop):
     wait(shop, 200, 580, "insert into prices values (?)", "sqlite3.Connection.execute")
 
     assert HELD in told(shop)[0]
+
+
+@pytest.mark.parametrize(("since_ms", "is_held"), [(100, True), (300, False)])
+def test_a_call_that_failed_waited_for_who_had_locks_all_the_time(shop, since_ms, is_held):
+    hold(shop, since_ms, 700)
+    wait(shop, 200, 501, error=shop.string("LockNotAvailable"))
+
+    words, advice = told(shop)
+
+    assert "failed with LockNotAvailable" in words
+    assert words.endswith(f"{HELD}orders.py:10 line_10 (301 ms).") == is_held
+    assert advice.startswith("It probably had the lock") == is_held
 
 
 WAITS = """

@@ -12,7 +12,9 @@ from interpose.analysis.time.row_locks import LOCKS
 from interpose.experiments.model.stacks import Site
 
 
-def held_meanwhile(survey: Survey, rows: Sequence[Calls], wall_ns: int = 0, awaited_ns: int = 0) -> dict[str, Any]:
+def held_meanwhile(
+    survey: Survey, rows: Sequence[Calls], wall_ns: int = 0, awaited_ns: int = 0, has_failed: bool = False
+) -> dict[str, Any]:
     """What a finding says of the transactions for which most of these statements waited; nothing if they are small.
     Awaits of tasks, of `awaited_ns` together, overlap: at least one of them lasted for `wall_ns`."""
     waiting = [each for each in rows if each.kind == "db" and LOCKS.match(each.detail)]
@@ -20,6 +22,6 @@ def held_meanwhile(survey: Survey, rows: Sequence[Calls], wall_ns: int = 0, awai
         return {}
     holders: Counter[Site] = Counter()
     for intrinsic, site in dict.fromkeys((each.intrinsic, each.site) for each in waiting):
-        holders += survey.row_locks.holders(intrinsic, site)
+        holders += survey.row_locks.holders(intrinsic, site, has_failed)
     held_ns = holders.total() * wall_ns // awaited_ns if awaited_ns else holders.total()
     return {"held_at": tuple(site for site, _ in holders.most_common()), "held_ns": held_ns}

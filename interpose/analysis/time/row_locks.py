@@ -4,7 +4,7 @@ waited for a transaction of another thread if it returns as that one ends, which
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -63,7 +63,7 @@ class RowLocks:
 
     def __init__(self, accounts: dict[int, ProcessAccount]) -> None:
         self._holds: list[Hold] = []
-        self._waits: defaultdict[tuple[str, Site | None], list[Waited]] = defaultdict(list)
+        self._waits: defaultdict[tuple[str, Site | None, bool], list[Waited]] = defaultdict(list)
         for number, account in accounts.items():
             self._read(account.process, number)
         self._holds.sort(key=lambda each: each.released_ns)
@@ -82,20 +82,29 @@ class RowLocks:
             tables = _WHOLE if is_sqlite else _tables_of(statement)
             if call.wall_ns >= _LONG_NS and (is_sqlite or not _INSERTS.match(statement)):
                 late_ns = _LATE_SQLITE_NS if is_sqlite else max(_LATE_NS, call.wall_ns // _LATE)
-                self._waits[name, site].append(Waited(call.start_ns, call.end_ns, owner, tables, late_ns))
+                waited = Waited(call.start_ns, call.end_ns, owner, tables, late_ns)
+                self._waits[name, site, bool(call.error)].append(waited)
             if not call.error:
                 hold = begun.get(owner) or Hold(call.end_ns, owner, site, frozenset())
                 begun[owner] = hold._replace(tables=hold.tables | tables)
 
-    def holders(self, intrinsic: str, site: Site | None) -> Counter[Site]:
+    def holders(self, intrinsic: str, site: Site | None, has_failed: bool = False) -> Counter[Site]:
         """For how long transactions of others, which took locks at these lines, were in progress while calls from this
-        line waited, and until they returned."""
+        line waited, and until they returned; or, of calls that failed, as with a timeout, all the time."""
         found: Counter[Site] = Counter()
-        for waited in self._waits[intrinsic, site]:
-            for hold, held_ns in self._one_after_another(waited):
+        holders = self._all_the_time if has_failed else self._one_after_another
+        for waited in self._waits[intrinsic, site, has_failed]:
+            for hold, held_ns in holders(waited):
                 if hold.site:
                     found[hold.site] += held_ns
         return found
+
+    def _all_the_time(self, waited: Waited) -> Iterator[tuple[Hold, int]]:
+        """A transaction that had locks before this call, and still after it."""
+        for hold in self._holds[bisect_left(self._released, waited.end_ns) :]:
+            if hold.owner != waited.owner and hold.tables & waited.tables and hold.taken_ns <= waited.start_ns:
+                yield hold, waited.end_ns - waited.start_ns
+                break
 
     def _one_after_another(self, waited: Waited) -> Iterator[tuple[Hold, int]]:
         """Who had the lock last, and before that transaction, which may have waited itself, another one."""

@@ -165,7 +165,7 @@ def _case(finding: Finding) -> str:
         return "own lock"
     if finding.rule in _OF_STATEMENTS and finding.rows:
         return _case_of_statements(finding)
-    if finding.rule in _OF_WAITS and is_row_lock(finding):
+    if is_row_lock(finding):
         return "row lock"
     if finding.rule == "slow calls" and first and first.intrinsic == "psycopg2.cursor.executemany":
         return "executemany of psycopg2"

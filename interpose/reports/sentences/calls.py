@@ -74,7 +74,7 @@ def failed(words: Wording, finding: Finding) -> str:
     number = f"{finding.calls:,} of " if finding.units > 1 else ""
     what = f"{number}{calls_made(words, finding, finding.units)} failed{with_errors(finding.rows)}"
     took = f"{each_took(finding)}{_slept(finding)} ({words.took(finding)})"
-    return f"{what}{took}{_statement(finding)}.{_of_pool(finding)}"
+    return f"{what}{took}{_statement(finding)}.{_of_pool(finding)}{in_row_lock(words, finding)}"
 
 
 def _slept(finding: Finding) -> str:
