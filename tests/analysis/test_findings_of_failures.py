@@ -82,6 +82,14 @@ def test_deadlocks_of_a_database_are_for_a_common_order(shop, error):
     assert advice_for(found).startswith("Lock the rows in the same order in every transaction")
 
 
+def test_a_slow_statement_that_mostly_failed_is_no_matter_of_its_plan(shop):
+    for line in (88, 89, 90):
+        fail(shop, "psycopg.Cursor.execute", "db", "select a from t", "QueryCanceled", each_ns=80 * MS, line=line)
+    (found,) = [each for each in found_in(shop.survey()) if each.rule == "slow statement"]
+
+    assert advice_for(found) == "See why they fail: interpose events."
+
+
 def test_failed_calls_beside_slow_ones_hide_nothing(shop):
     fail(shop, "sqlite3.Cursor.execute", "db", INSERT, "OperationalError", times=4, each_ns=30 * MS)
     shop.call("sqlite3.Cursor.execute", "db", INSERT, times=4, each_ns=60 * MS)

@@ -105,7 +105,8 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
-            yield found("slow statement", rows, about=detail, made=calls, **held_meanwhile(survey, rows))
+            holders = held_meanwhile(survey, rows, has_failed=mostly_failed(rows))
+            yield found("slow statement", rows, about=detail, made=calls, **holders)
 
 
 def _usual(rows: list[Calls]) -> tuple[list[Calls], int]:

@@ -167,6 +167,8 @@ def _case(finding: Finding) -> str:
         return _case_of_statements(finding)
     if is_row_lock(finding):
         return "row lock"
+    if finding.rule == "slow statement" and mostly_failed(finding.rows):
+        return "failed"
     if finding.rule == "slow calls" and first and first.intrinsic == "psycopg2.cursor.executemany":
         return "executemany of psycopg2"
     if finding.rule == "slow calls" and first and first.among:
