@@ -1,5 +1,6 @@
 #include "core/statement.h"
 
+#include "core/statement_savepoints.h"
 #include "core/statement_scan.h"
 #include "core/statement_secrets.h"
 
@@ -162,7 +163,8 @@ size_t statement_normalise_noting(enum dialect dialect, const char *sql, size_t 
     if (!is_certain)
         put_placeholder(&scan);
     *literals = scan.literals;
-    return hide_bare_secrets(dialect, text, scan.length - (scan.length < room && ends_with_space(&scan)));
+    size_t length = hide_bare_secrets(dialect, text, scan.length - (scan.length < room && ends_with_space(&scan)));
+    return hide_made_savepoint(text, length, literals);
 }
 
 size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room, bool *literals)

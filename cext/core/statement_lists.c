@@ -44,12 +44,32 @@ static bool take_plain_value(struct scan *scan)
     return true;
 }
 
+/* The type that a value is cast to: ::INTEGER, ::timestamp with time zone. */
+static void take_cast(struct scan *scan)
+{
+    if (peek(scan, 0) != ':' || peek(scan, 1) != ':' || !is_word(peek(scan, 2)) || is_digit(peek(scan, 2)))
+        return;
+    put(scan, scan->at, 2);
+    scan->at += 2;
+    while (scan->at < scan->end && is_word(*scan->at)) {
+        const char *begin = scan->at;
+        sql_skip_word(scan);
+        put_from(scan, begin);
+        skip_spaces(scan);
+        if (is_word(peek(scan, 0)) && !is_digit(peek(scan, 0)))
+            put_space(scan);
+        else
+            break;
+    }
+}
+
 /* The next value of a list; false if it is not a value, or only a part of one: 2 + x. */
 static bool take_value(struct scan *scan, char closing)
 {
     skip_spaces(scan);
     if (scan->at >= scan->end || !take_plain_value(scan))
         return false;
+    take_cast(scan);
     skip_spaces(scan);
     return peek(scan, 0) == ',' || peek(scan, 0) == closing;
 }

@@ -67,6 +67,8 @@ static uint32_t detail_of_subject(const struct call *call, PyObject *subject)
         return module_detail(subject);
     case DETAIL_outermost:
         return subject == Py_False ? intern_literal("RELEASE SAVEPOINT") : 0;
+    case DETAIL_nested:
+        return subject == Py_True ? intern_literal("RELEASE SAVEPOINT") : 0;
     case DETAIL_topic:
         return topic_detail(subject);
     case DETAIL_name:

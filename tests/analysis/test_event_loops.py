@@ -297,6 +297,30 @@ def test_slow_awaits_may_wait_for_a_connection_if_they_overlap_and_for_a_lock_if
     assert advice_for(finding).startswith(advice)
 
 
+def test_awaits_that_return_as_another_task_ends_its_transaction_waited_for_it(loop):
+    def awaited(since_ns, task, detail, line):
+        named = {"name": "asyncpg.Connection.execute", "kind": "db", "detail": detail}
+        loop.awaiting(since_ns, task=task, line=line, **named)
+
+    def passed(each_ns):
+        since_ns = loop.now[1]
+        loop.wait(each_ns, kind="net")
+        return since_ns
+
+    for _ in range(3):
+        awaited(passed(MS), HANDLER, "UPDATE orders SET paid = ?", 60)
+        since_ns = passed(200 * MS)
+        awaited(passed(MS), HANDLER, "COMMIT;", 61)
+        awaited(since_ns, OTHER, "UPDATE orders SET paid = ?", 50)
+        awaited(passed(MS), OTHER, "COMMIT;", 51)
+    (finding,) = [each for each in found_in(loop.survey()) if each.rule == "slow awaits"]
+    words = Sentences([finding], "/home/u/shop", SECOND).of(finding)
+
+    assert (finding.first.site.line, finding.held_ns) == (50, 3 * 201 * MS)
+    assert words.endswith("a transaction was in progress that took locks at orders.py:60 line_60 (603 ms).")
+    assert advice_for(finding).startswith("It probably had the lock")
+
+
 def test_a_task_that_waited_longer_for_its_work_did_not_ask_one_by_one(loop):
     for _ in range(40):
         loop.wait(10 * MS)

@@ -565,6 +565,8 @@ def shown(finding):
         ("dbm.gnu.open", "/srv/prices.db", "300 calls of dbm.gnu.open", "Make one call"),
         ("duckdb.Connection.execute", "insert into t values (?)", "300 SQL queries", "Write them together:"),
         ("duckdb.Connection.execute", "select a from t", "300 SQL queries", "Load them together: a join,"),
+        ("psycopg2.cursor.execute", "insert into t values (%s)", "300 SQL queries", "Write them together: psycopg2"),
+        ("psycopg2.cursor.execute", "select a from t", "300 SQL queries", "Load them together: a join,"),
         ("shop.Documents.find", "orders", "300 calls of shop.Documents.find", "Make one call"),
     ],
 )
@@ -575,6 +577,29 @@ def test_what_is_repeated_is_named_and_advised_on_by_its_language(shop, intrinsi
 
     assert sentence == f'{words} from orders.py:88 line_88 (300 ms of 1.00 s): "{detail}".'
     assert advice_for(told).startswith(advice)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["insert into orders values (?, ?), … on conflict do nothing", "update orders set a = ?; update orders set a = ?;"],
+)
+def test_writes_of_many_rows_are_together_already(shop, statement):
+    shop.ask(statement, times=300)
+
+    assert "N+1 statements" not in [rule for rule, *_ in shop.found()]
+
+
+def test_one_write_with_a_semicolon_is_repeated(shop):
+    shop.ask("insert into orders values (?);", times=300)
+
+    assert [rule for rule, *_ in shop.found()] == ["N+1 statements"]
+
+
+def test_executemany_of_psycopg2_sends_each_row(shop):
+    shop.call("psycopg2.cursor.executemany", "db", "insert into orders values (%s)", each_ns=500 * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert "psycopg2.extras.execute_values" in advice_for(told)
 
 
 def test_setting_something_in_sql_is_not_a_repeated_statement(shop):
@@ -610,14 +635,29 @@ def test_combined_fetches_are_told_as_rows_and_advised_on_by_who_computed(shop, 
         ("psycopg.Cursor.execute", "update orders set paid = ?", "Look at its query plan (an index, fewer rows), or"),
         ("psycopg.Cursor.execute", "insert into t values (?)", "Look at what the database does during these calls, or"),
         ("psycopg.Cursor.execute", "select paid from orders", "Look at its query plan: an index"),
+        ("psycopg.Cursor.execute", "select a from t FOR UPDATE", "Look at its query plan (an index, fewer"),
+        ("psycopg.Cursor.execute", "select a from t for no key update", "Look at its query plan (an index, fewer"),
+        ("pymysql.Connection.query", "select a from t LOCK IN SHARE MODE", "Look at its query plan (an index, fewer"),
+        ("pymysql.Connection.query", "select GET_LOCK(?, ?)", "Look at its query plan (an index, fewer"),
+        ("psycopg.Cursor.execute", "select for_update from t", "Look at its query plan: an index"),
+        ("psycopg.Cursor.execute", "alter table t add b int", "Look at what the database does during these calls, or"),
         ("sqlite3.Cursor.execute", "update orders set paid = ?", "Look at its query plan: an index"),
     ],
 )
-def test_one_slow_write_on_a_server_may_have_waited_for_a_lock(shop, name, statement, advice):
+def test_a_slow_statement_that_takes_locks_on_a_server_may_have_waited_for_a_lock(shop, name, statement, advice):
     shop.call(name, "db", statement, each_ns=800 * MS)
     (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
 
     assert advice_for(told).startswith(advice)
+
+
+@pytest.mark.parametrize("statement", ["update orders set paid = ?", "insert into orders values (?)"])
+@pytest.mark.parametrize(("cpu_ms", "is_asked"), [(100, True), (700, False)])
+def test_what_sqlite_waits_for_is_to_be_recorded(shop, statement, cpu_ms, is_asked):
+    shop.ask(statement, each_ns=800 * MS, cpu_ns=cpu_ms * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
+
+    assert ("INTERPOSE=calls,native shows waits for the disk or locks" in advice_for(told)) == is_asked
 
 
 def test_fetches_of_one_row_each_are_calls(shop):

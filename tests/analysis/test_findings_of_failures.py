@@ -11,6 +11,7 @@ from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
 from interpose.analysis.transactions.estimate import Population
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND
 
@@ -71,6 +72,22 @@ def test_many_errors_are_counted_and_system_errors_have_no_number(shop):
         "4 of 4 calls of socket.socket.connect from orders.py:88 line_88 failed with Broken, OSError and 2 more,"
         ' 30.0 ms each (120 ms of 1.00 s): "10.0.0.1:80".'
     ]
+
+
+@pytest.mark.parametrize("error", ["DeadlockDetected", "asyncpg.exceptions.DeadlockDetectedError"])
+def test_deadlocks_of_a_database_are_for_a_common_order(shop, error):
+    fail(shop, "psycopg.Cursor.execute", "db", "update t set a = ?", error, times=3, each_ns=100 * MS)
+    (found,) = [each for each in found_in(shop.survey()) if each.rule == "failed calls"]
+
+    assert advice_for(found).startswith("Lock the rows in the same order in every transaction")
+
+
+def test_a_slow_statement_that_mostly_failed_is_no_matter_of_its_plan(shop):
+    for line in (88, 89, 90):
+        fail(shop, "psycopg.Cursor.execute", "db", "select a from t", "QueryCanceled", each_ns=80 * MS, line=line)
+    (found,) = [each for each in found_in(shop.survey()) if each.rule == "slow statement"]
+
+    assert advice_for(found) == "See why they fail: interpose events."
 
 
 def test_failed_calls_beside_slow_ones_hide_nothing(shop):

@@ -100,6 +100,55 @@ def test_sleeps_between_attempts_name_the_lock(traced):
     assert "without LOCK_NB" in advice_for(found)
 
 
+PACKAGE = """
+import fcntl, time
+def take(file):
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+def release(file):
+    fcntl.flock(file, fcntl.LOCK_UN)
+"""
+TRIED_BY_PACKAGE = """
+import os, time
+import polled
+def work():
+    with open("lock", "w") as file:
+        for _ in range(4):
+            polled.take(file)  # tried by the package
+            time.sleep(0.06)  # has it
+            polled.release(file)
+for _ in range(3):
+    if os.fork() == 0:
+        work()
+        raise SystemExit
+for _ in range(3):
+    os.wait()
+"""
+
+
+def test_a_package_that_tries_for_a_lock_and_who_has_it_are_told(traced, tmp_path):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "polled.py").write_text(PACKAGE)
+    done = traced(TRIED_BY_PACKAGE, PYTHONPATH=str(library))
+
+    sleeps = {
+        found.first.site.line: (words, advice_for(found))
+        for found, words in told(done.experiment)
+        if found.first and found.first.verb == "sleep"
+    }
+
+    words, advice = sleeps[line_of(TRIED_BY_PACKAGE, "# tried by the package")]
+    assert words.endswith("calls of fcntl.flock failed with BlockingIOError: another process had the lock of lock.")
+    assert advice.startswith("A package tries again after each sleep")
+    words, advice = sleeps[line_of(TRIED_BY_PACKAGE, "# has it")]
+    assert words.endswith("Others waited for the lock of lock, which it had meanwhile.")
+    assert "before the lock is taken" in advice
+
+
 @pytest.mark.skipif(not shutil.which("flock"), reason="there is no flock")
 def test_a_lock_that_no_recorded_process_has_is_told_as_that(traced):
     done = traced("""

@@ -145,6 +145,25 @@ def test_each_dialect_has_its_own_quotes_and_comments(dialect, sql, kept):
     assert normalise(dialect, sql) == kept
 
 
+@pytest.mark.parametrize(
+    ("dialect", "sql", "kept"),
+    [
+        ("postgresql", 'SAVEPOINT "s140_x1"', "SAVEPOINT ?"),
+        ("postgresql", 'RELEASE SAVEPOINT "s140_x1"', "RELEASE SAVEPOINT ?"),
+        ("postgresql", "ROLLBACK TO __asyncpg_savepoint_8__;", "ROLLBACK TO ?;"),
+        ("postgresql", "rollback work to savepoint sa_savepoint_1", "rollback work to savepoint ?"),
+        ("mysql", "SAVEPOINT `s140_x1`", "SAVEPOINT ?"),
+        ("sqlite", "release s1", "release ?"),
+        ("postgresql", "savepoint before_payment", "savepoint before_payment"),
+        ("postgresql", "rollback", "rollback"),
+        ("postgresql", "select release from t1", "select release from t1"),
+        ("postgresql", 'savepoint "', "savepoint ?"),
+    ],
+)
+def test_savepoints_that_a_library_numbers_are_one_statement(dialect, sql, kept):
+    assert normalise(dialect, sql) == kept
+
+
 @pytest.mark.parametrize("dialect", [each for each in DIALECTS if each != "any"])
 def test_no_literal_of_any_dialect_is_kept(dialect):
     for sql in Statements(dialect, seed=1).take(QUICK):

@@ -107,12 +107,29 @@ with connection.transaction():
 connection.commit()
 print(len(numbers))
 """
+NESTED_BLOCKS_AWAITED = """
+import asyncio, asyncpg
+async def main():
+    connection = await asyncpg.connect("postgresql://postgres:sesame@127.0.0.1:5432/test")
+    numbers = set()
+    async def order():
+        async with connection.transaction():
+            for _ in range(3):
+                async with connection.transaction():
+                    numbers.add(await connection.fetchval("select pg_current_xact_id()::text"))
+    for _ in range(5):
+        await order()
+    await connection.close()
+    print(len(numbers))
+asyncio.run(main())
+"""
 
 
 @pytest.mark.parametrize("consolidates", ["0", "1"])
-def test_blocks_within_others_end_no_transaction(traced, consolidates):
-    pytest.importorskip("psycopg")
-    done = traced(NESTED_BLOCKS, INTERPOSE_CONSOLIDATE=consolidates).ended_well()
+@pytest.mark.parametrize(("driver", "program"), [("psycopg", NESTED_BLOCKS), ("asyncpg", NESTED_BLOCKS_AWAITED)])
+def test_blocks_within_others_end_no_transaction(traced, driver, program, consolidates):
+    pytest.importorskip(driver)
+    done = traced(program, INTERPOSE_CONSOLIDATE=consolidates).ended_well()
     made = {row.name: row.sums.calls for row in transactions(Analysis(done.experiment)).rows}
     ended = sum(calls for name, calls in made.items() if not name.startswith("."))
 

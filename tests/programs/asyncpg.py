@@ -31,6 +31,15 @@ async def main():
         await portal.forward(1)  #: asyncpg.Cursor.forward detail=select id from orders
         await portal.fetchrow()  #: asyncpg.Cursor.fetchrow bytes=1 detail=select id from orders
         assert len(await portal.fetch(5)) == 5  #: asyncpg.Cursor.fetch bytes=5 detail=select id from orders
+    #: within asyncpg.Connection.execute detail=BEGIN; & within asyncpg.Connection.execute detail=COMMIT;
+    #: asyncpg.Transaction.__aexit__
+    async with connection.transaction():
+        await connection.fetchval("select 1")  #: asyncpg.Connection.fetchval detail=select ?
+        #: within asyncpg.Connection.execute detail=SAVEPOINT ?;
+        #: within asyncpg.Connection.execute detail=RELEASE SAVEPOINT ?;
+        #: asyncpg.Transaction.__aexit__ detail=RELEASE SAVEPOINT
+        async with connection.transaction():
+            pass
     block = connection.transaction()
     await block.start()  #: within asyncpg.Connection.execute detail=BEGIN;
     #: asyncpg.Transaction.commit & within asyncpg.Connection.execute detail=COMMIT;

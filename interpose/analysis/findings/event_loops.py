@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from interpose.analysis.findings.finding import LARGE, Calls, Finding, Floor, found, spared_ns
+from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.statements import goes_on, is_control
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.time.awaited import Awaited, covered_ns
@@ -87,7 +88,8 @@ def slow_awaits(survey: Survey) -> Iterator[Finding]:
     count for as long as the loop waited, too."""
     for _, alike in grouped([*survey.awaited, *survey.slept], lambda each: (each.site, each.intrinsic)):
         rows, wall_ns, facts = _evidence(survey, alike)
-        yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE)
+        holders = held_meanwhile(survey, rows, wall_ns, sum(each.sum_ns for each in alike))
+        yield found("slow awaits", rows, wall_ns, **facts, floor=LARGE, **holders)
     known_ns = covered_ns(span for each in (*survey.awaited, *survey.slept) for span in each.meanwhile or each.spans)
     known_ns += survey.awaited_at_most_ns
     for is_native, rows in grouped(survey.waits_of_loops, lambda each: each.intrinsic in NATIVE_SELECTORS):

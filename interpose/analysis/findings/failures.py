@@ -10,6 +10,7 @@ from typing import Any
 
 from interpose.analysis.findings.errors import failures_of
 from interpose.analysis.findings.finding import LARGE, Calls, Finding, found
+from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.findings.waits import POOL, slow_lines, slow_work
 
@@ -17,7 +18,7 @@ from interpose.analysis.findings.waits import POOL, slow_lines, slow_work
 def failed_calls(survey: Survey) -> Iterator[Finding]:
     """Calls from one line, or of a pool's work, that ended with exceptions, which no program expects to have."""
     for _, rows in grouped(chain.from_iterable(slow_lines(survey)), lambda row: (row.site, row.intrinsic)):
-        yield from _failed_of(rows, unit="call")
+        yield from _failed_of(rows, unit="call", **held_meanwhile(survey, rows, has_failed=True))
     work = grouped(chain.from_iterable(slow_work(survey)), lambda row: (row.work, row.intrinsic))
     for (site, intrinsic), rows in work:
         yield from _failed_of(rows, unit=POOL, site=site, intrinsic=intrinsic)

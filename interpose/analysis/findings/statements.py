@@ -8,7 +8,9 @@ from typing import Any
 
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Calls, Finding, Floor, found, spared_ns
+from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.survey import Survey, grouped, is_connect, threads_of, total_of
+from interpose.analysis.time.row_locks import LOCKS
 from interpose.experiments.model.stacks import Site
 
 # Fewer of one statement in a transaction may be steps that differ.
@@ -36,6 +38,7 @@ _SQL = re.compile(
     re.IGNORECASE,
 )
 _WRITES = re.compile(r"\W*(insert|update|delete|replace|merge)\b", re.IGNORECASE)
+_INSERTS = re.compile(r"\W*(insert|replace)\b", re.IGNORECASE)
 # Calls that have the statement of a cursor or a copy which another call, or the first of them, has executed.
 _GOING_ON = ("asyncpg.Cursor.", "asyncpg.CursorIterator.", "psycopg.Copy.", "psycopg.AsyncCopy.")
 _WITHOUT_SQL = ("redis", "confluent_kafka", "dbm")  # packages; the first word of an intrinsic's name
@@ -46,7 +49,8 @@ def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
     told = [each for each in database if each.detail and each.site]
-    statements = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
+    asking = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
+    statements = [each for each in asking if not _has_many(each)]
     fetches = _Fetches(database)
     for ((_, transaction), detail), rows in grouped(statements, lambda each: (_line(each), each.detail)):
         made, _ = total_of(rows)
@@ -101,7 +105,8 @@ def slow_statement(survey: Survey) -> Iterator[Finding]:
         rows = fetches.with_those_of(rows)
         _, wall_ns = total_of(rows)
         if wall_ns >= DOMINATES * whole_ns and wall_ns >= calls * SLOW_NS:
-            yield found("slow statement", rows, about=detail, made=calls)
+            holders = held_meanwhile(survey, rows, has_failed=mostly_failed(rows))
+            yield found("slow statement", rows, about=detail, made=calls, **holders)
 
 
 def _usual(rows: list[Calls]) -> tuple[list[Calls], int]:
@@ -162,6 +167,18 @@ def has_sql(each: Calls) -> bool:
 def writes(each: Calls) -> bool:
     """Whether a statement in SQL changes rows."""
     return bool(_WRITES.match(each.detail))
+
+
+def _has_many(each: Calls) -> bool:
+    """Whether a statement inserts several rows, as those of executemany in drivers of MySQL, or a script writes, as
+    those of psycopg2's execute_batch: these are together already."""
+    is_script = writes(each) and ";" in each.detail.rstrip("; ")
+    return is_script or ("), …" in each.detail and bool(_INSERTS.match(each.detail)))
+
+
+def takes_locks(each: Calls) -> bool:
+    """Whether a statement in SQL takes locks of rows or tables, for which it may have to wait."""
+    return has_sql(each) and bool(LOCKS.match(each.detail))
 
 
 def is_redis(each: Calls) -> bool:

@@ -21,6 +21,7 @@ from interpose.analysis.profile.profiled import Profiled, profiled, program_wait
 from interpose.analysis.time.awaited import Awaited, awaited, awaited_at_most_ns, slept
 from interpose.analysis.time.blocks_of_loops import Block, blocks_of
 from interpose.analysis.time.file_locks import OF_FILE, FileLocks
+from interpose.analysis.time.row_locks import RowLocks
 from interpose.analysis.time.run_queue import Unseen
 from interpose.analysis.time.turns import (
     NATIVE_SELECTORS,
@@ -319,6 +320,12 @@ class Survey:
         of_locks = [each for each in self.of_kind("sync") if OF_FILE.fullmatch(each.detail)]
         numbers = sorted({number for each in of_locks for number in each.seen_ns})
         return FileLocks({number: self.analysis.accounts[number] for number in numbers})
+
+    @cached_property
+    def row_locks(self) -> RowLocks:
+        """Who had locks of rows of databases."""
+        numbers = sorted({number for each in self.of_kind("db") for number in each.seen_ns})
+        return RowLocks({number: self.analysis.accounts[number] for number in numbers})
 
     def per_process(self) -> Iterator[tuple[Process, Records]]:
         """Each process, and the records of its calls by thread, intrinsic and stack at least."""

@@ -12,6 +12,7 @@ from interpose.analysis.findings.lived import while_one_lived
 from interpose.analysis.findings.lock_waits import HELD, SEMAPHORES, is_of_a_thread
 from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
+from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
 from interpose.analysis.findings.watching import Watching
 from interpose.analysis.recording.children import Children, children_of
@@ -113,7 +114,8 @@ def slow_calls(survey: Survey) -> Iterator[Finding]:
         unit, failing = POLL if polling_package(rows) else "", failed_beside(survey, rows)
         held = "" if unit else sleeps_in_lock(survey, rows)
         unit = HELD_LOCK if held else unit
-        yield found("slow calls", rows, floor=LARGE, unit=unit, about=held, failing=failing)
+        holders = held_meanwhile(survey, rows)
+        yield found("slow calls", rows, floor=LARGE, unit=unit, about=held, failing=failing, **holders)
     for rows in slow_work(survey):
         yield found("slow calls", rows, site=rows[0].work, intrinsic=rows[0].intrinsic, unit=POOL, floor=LARGE)
 

@@ -24,6 +24,9 @@ OF_FILE = re.compile(
 # A lock of flock ends with the last descriptor of what was opened: which was closed is not known. Other locks of a
 # process end when it closes any descriptor of the file.
 _OF_WHAT_WAS_OPENED = "fcntl.flock"
+# Packages sleep for up to a quarter of a second between two attempts to take a lock. After a longer pause, the program
+# did something else meanwhile.
+_TRIED_AGAIN_NS = 1_000_000_000
 _CLOSING = frozenset(("io.FileIO.close", "os.close"))
 Thread = tuple[int, int]  # number of the process, number of the thread in it
 
@@ -47,7 +50,7 @@ class Held(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """A wait for the lock of a file: when, for which, and where."""
+    """A wait for the lock of a file, or the time between two attempts to take it: when, for which, and where."""
 
     span: Span
     path: str
@@ -69,6 +72,7 @@ class FileLocks:
 
     def _read(self, process: Process, number: int, latest_ns: int) -> None:
         held: dict[tuple[str, int], Held] = {}  # by path and thread
+        failed_ns: dict[tuple[str, int], int] = {}  # when an attempt failed, also by these
         for call in sorted(_calls(process), key=lambda each: each.end_ns):
             thread, site = (number, call.thread), process.own_line(call.stack)
             name = process.intrinsic(call.intrinsic).name
@@ -78,7 +82,10 @@ class FileLocks:
             if lock and lock["part"]:
                 continue
             is_taken = lock is not None and lock["unlock"] is None
+            if is_taken and (since_ns := failed_ns.pop((path, call.thread), 0)) + _TRIED_AGAIN_NS > call.start_ns:
+                self._waits.append(Waited((since_ns, call.start_ns), path, thread, (name, site)))
             if is_taken and call.error:
+                failed_ns[path, call.thread] = call.end_ns
                 continue
             if lock is None:
                 for key in [each for each in held if each[0] == path]:

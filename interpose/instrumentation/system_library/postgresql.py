@@ -14,6 +14,7 @@ DSN = {"detail": "dsn"}
 COMMIT = {"transaction": "ends"}
 # A block ends a transaction only if it began one.
 BLOCK_ENDS = {**COMMIT, "detail": "outermost", "argument": None, "attribute": "_outer_transaction"}
+NESTED_ENDS = {**COMMIT, "detail": "nested", "argument": None, "attribute": "_nested"}
 
 
 def psycopg(name, module):
@@ -85,7 +86,7 @@ ASYNCPG = [
     *alike(*AWAITED, "fetchrow", "db", **STATEMENT_ROW),
     *alike(*AWAITED, "copy_from_query copy_from_table copy_to_table copy_records_to_table", "db", **STATEMENT),
     *alike(*AWAITED, "close reset add_listener remove_listener", "db"),
-    *alike(*BLOCK, "commit __aexit__", "db", **COMMIT),
+    *alike(*BLOCK, "commit __aexit__", "db", **NESTED_ENDS),
     *alike(*PREPARED, "fetch fetchmany", "db", **{**KEPT, **ROWS}),
     *alike(*PREPARED, "fetchrow", "db", **{**KEPT, **ROW}),
     *alike(*PREPARED, "fetchval executemany", "db", **KEPT),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from interpose.analysis.findings import drivers
 from interpose.analysis.findings.busy_polls import CHILD
+from interpose.analysis.findings.errors import errors_of
 from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
-from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
+from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, takes_locks, writes
 from interpose.analysis.findings.unseen_waits import INTERPRETER_LOCK
 from interpose.analysis.findings.waits import HELD_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
@@ -19,7 +20,7 @@ from interpose.analysis.time.turns import NATIVE_SELECTORS
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
-from interpose.reports.sentences.held_locks import holders, is_of_interpreter, waits_for_itself
+from interpose.reports.sentences.held_locks import holders, is_of_interpreter, is_row_lock, waits_for_itself
 
 _BY_RULE = {
     "N+1 statements": "Make one call for all of them, if its library has one.",
@@ -69,6 +70,10 @@ _IN_CASE = {
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
+    "sql writes of psycopg2": (
+        "Write them together: psycopg2.extras.execute_values. Its executemany sends each row by itself."
+    ),
+    "executemany of psycopg2": "It sends each row by itself: psycopg2.extras.execute_values sends many together.",
     "requests": (
         "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
         "requests at the same time."
@@ -81,8 +86,16 @@ _IN_CASE = {
         "Otherwise sleep outside the transaction, or wait for the event itself."
     ),
     "failed": "See why they fail: interpose events.",
+    "deadlock of a database": "Lock the rows in the same order in every transaction: for example, sorted by their key.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
+    "statement in process": (
+        "Look at its query plan: an index, fewer rows. INTERPOSE=calls,native shows waits for the disk or locks."
+    ),
+    "calls in process": (
+        "Look at what the database does during these calls: INTERPOSE=calls,native shows waits for the disk or locks."
+    ),
+    "row lock": "It probably had the lock: keep such transactions short, or lock the rows later in them.",
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
@@ -105,6 +118,9 @@ _IN_CASE = {
     ),
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
+    "tried lock of package": (
+        "A package tries again after each sleep: hold the lock for a shorter time, or let the package try more often."
+    ),
     "poll of child": "Wait for the child with wait(), which uses no CPU time.",
     "poll for child": "Wait for the child that makes the file, with wait(), or with inotify.",
     "own lock": "Release it first, or use threading.RLock.",
@@ -133,7 +149,9 @@ def _case(finding: Finding) -> str:
     if finding.rule == "busy poll" and finding.meanwhile:
         return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
-        return "tried lock" if any(map(path_tried, finding.failing)) else "failed"
+        return _case_of_failing(finding)
+    if finding.rule == "failed calls" and "deadlock" in "".join(errors_of(finding.rows)[:1]).lower():
+        return "deadlock of a database"
     if finding.rule == "computing":
         return _case_of_computing(finding)
     if finding.rule == "unexplained wait" and finding.site:
@@ -152,8 +170,14 @@ def _case(finding: Finding) -> str:
         return "own lock"
     if finding.rule in _OF_STATEMENTS and finding.rows:
         return _case_of_statements(finding)
+    if is_row_lock(finding):
+        return "row lock"
+    if finding.rule == "slow statement" and mostly_failed(finding.rows):
+        return "failed"
+    if finding.rule == "slow calls" and first and first.intrinsic == "psycopg2.cursor.executemany":
+        return "executemany of psycopg2"
     if finding.rule == "slow calls" and first and first.among:
-        return "far longer write" if writes(first) else "far longer"
+        return "far longer write" if takes_locks(first) else "far longer"
     if finding.rule in _OF_SLEEPS and 2 * sum(row.slept_ns for row in finding.rows) > finding.wall_ns:
         return "between attempts"
     if finding.rule == "slow calls" and finding.unit == HELD_LOCK:
@@ -165,6 +189,13 @@ def _case(finding: Finding) -> str:
     if finding.rule == "repeated work" and first and first.kind == "net":
         return "requests"
     return "program only" if finding.rule in _OF_PROGRAMS and first and has_program_only(first) else ""
+
+
+def _case_of_failing(finding: Finding) -> str:
+    if not any(map(path_tried, finding.failing)):
+        return "failed"
+    slept = finding.rows[0].caller
+    return "tried lock of package" if slept and not slept.own else "tried lock"
 
 
 def _is_native(finding: Finding) -> bool:
@@ -201,15 +232,18 @@ def _case_of_statements(finding: Finding) -> str:
     if is_redis(finding.rows[0]):
         return "redis" if is_repeated else "redis driver"
     if is_repeated and is_sql(asked(finding)):
-        return "sql writes" if writes(asked(finding)) else "sql"
+        of_psycopg2 = " of psycopg2" if asked(finding).intrinsic.startswith("psycopg2.") else ""
+        return f"sql writes{of_psycopg2}" if writes(asked(finding)) else "sql"
     return ""
 
 
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
     first = asked(finding) if is_statement else finding.rows[0]
-    is_write = first.kind == "db" and is_sql(first) and writes(first)
-    if is_write and not drivers.is_in_process(first) and not drivers.computes(finding):
+    if first.kind == "db" and drivers.is_in_process(first) and not drivers.computes(finding):
+        is_known = any(row.native_wait_ns for row in finding.rows)
+        return "" if is_known else "statement in process" if is_statement else "calls in process"
+    if first.kind == "db" and takes_locks(first) and not drivers.computes(finding):
         return "slow write" if is_statement else "slow writes"
     is_at_once = finding.each_ns * finding.calls >= _AT_ONCE * finding.bound_ns
     return "awaits at once" if is_await and first.kind != "sleep" and is_at_once else ""

@@ -6,7 +6,15 @@ from interpose.analysis.findings.busy_polls import FILE
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.waits import HELD_LOCK, POOL
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, quoted, with_errors
+from interpose.reports.sentences.wording import (
+    Wording,
+    calls_made,
+    each_took,
+    if_failed,
+    in_row_lock,
+    quoted,
+    with_errors,
+)
 
 
 def again(words: Wording, finding: Finding) -> str:
@@ -49,7 +57,8 @@ def slow_calls(words: Wording, finding: Finding) -> str:
     else:
         made = calls_made(words, finding)
     took = f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)})"
-    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}{_in_lock(words, finding)}"
+    held = _in_lock(words, finding) + in_row_lock(words, finding)
+    return f"{took}{_statement(finding) if among else ''}.{_of_pool(finding)}{held}"
 
 
 def _in_lock(words: Wording, finding: Finding) -> str:
@@ -65,7 +74,7 @@ def failed(words: Wording, finding: Finding) -> str:
     number = f"{finding.calls:,} of " if finding.units > 1 else ""
     what = f"{number}{calls_made(words, finding, finding.units)} failed{with_errors(finding.rows)}"
     took = f"{each_took(finding)}{_slept(finding)} ({words.took(finding)})"
-    return f"{what}{took}{_statement(finding)}.{_of_pool(finding)}"
+    return f"{what}{took}{_statement(finding)}.{_of_pool(finding)}{in_row_lock(words, finding)}"
 
 
 def _slept(finding: Finding) -> str:

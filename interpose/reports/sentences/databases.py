@@ -5,7 +5,16 @@ from __future__ import annotations
 from interpose.analysis.findings.finding import Calls, Finding
 from interpose.analysis.findings.statements import is_redis, is_sql
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, calls_made, each_took, if_failed, per_unit, quoted, without
+from interpose.reports.sentences.wording import (
+    Wording,
+    calls_made,
+    each_took,
+    if_failed,
+    in_row_lock,
+    per_unit,
+    quoted,
+    without,
+)
 
 
 def repeated(words: Wording, finding: Finding) -> str:
@@ -41,7 +50,8 @@ def reconnects(words: Wording, finding: Finding) -> str:
 
 def slow_statement(words: Wording, finding: Finding) -> str:
     made = f"{count(finding.calls, 'call')} of one SQL statement from {words.lines(finding)}"
-    return f"{made}{if_failed(finding)}{each_took(finding)} ({words.took(finding)}): {quoted(finding.about)}."
+    took = f"{each_took(finding)} ({words.took(finding)})"
+    return f"{made}{if_failed(finding)}{took}: {quoted(finding.about)}.{in_row_lock(words, finding)}"
 
 
 def _made(words: Wording, finding: Finding) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interpose.analysis.findings.event_loops import AT, BEFORE, NATIVE_LOOP, WITHIN
 from interpose.analysis.findings.finding import Finding
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.wording import Wording, per_unit, took_about
+from interpose.reports.sentences.wording import Wording, in_row_lock, per_unit, took_about
 
 _SIDES = {BEFORE: "before", AT: "at"}
 
@@ -28,7 +28,8 @@ def one_by_one(words: Wording, finding: Finding) -> str:
 
 
 def slow_awaits(words: Wording, finding: Finding) -> str:
-    return f"{_awaits(words, finding)}{_of_each(finding)}{took_about(words, finding)}."
+    awaits = f"{_awaits(words, finding)}{_of_each(finding)}{took_about(words, finding)}."
+    return awaits + in_row_lock(words, finding)
 
 
 def _awaits(words: Wording, finding: Finding) -> str:

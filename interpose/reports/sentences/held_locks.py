@@ -19,6 +19,11 @@ def is_of_interpreter(finding: Finding) -> bool:
     return finding.rule == "lock convoy" and finding.first is not None and finding.first.kind == GIL
 
 
+def is_row_lock(finding: Finding) -> bool:
+    """Whether statements waited, most of their time, while transactions were in progress that took locks."""
+    return finding.rule != "file lock" and 2 * finding.held_ns > finding.wall_ns
+
+
 def holders(finding: Finding) -> Iterator[Site]:
     """The lines that held the locks that it is about."""
     yield from finding.held_at

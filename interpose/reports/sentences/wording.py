@@ -14,7 +14,7 @@ from interpose.experiments.model.stacks import Site
 from interpose.reports.formats.short_paths import Places, Shown
 from interpose.reports.formats.table import clean, shortened
 from interpose.reports.formats.units import count, duration
-from interpose.reports.sentences.held_locks import holders
+from interpose.reports.sentences.held_locks import holders, is_row_lock
 
 MOST_LINES = 3
 _TRANSACTIONS = 3
@@ -145,6 +145,15 @@ def calls_made(words: Wording, finding: Finding, calls: int = 0) -> str:
 def took_about(words: Wording, finding: Finding) -> str:
     about = f": {quoted(finding.about)}" if finding.about else ""
     return f" ({words.took(finding)}){about}"
+
+
+def in_row_lock(words: Wording, finding: Finding) -> str:
+    """Which lines of transactions that were in progress meanwhile took locks, if statements waited for them."""
+    if not is_row_lock(finding):
+        return ""
+    lines = ", ".join(map(words.line, finding.held_at[:MOST_LINES]))
+    held = duration(min(finding.held_ns, finding.wall_ns))
+    return f" Until it returned, a transaction was in progress that took locks at {lines} ({held})."
 
 
 def if_failed(finding: Finding) -> str:
