@@ -78,6 +78,13 @@ def test_other_statements_are_not_said_to_wait_for_it(shop, held, waited):
     assert "It probably had" not in advice
 
 
+def test_of_transactions_that_explain_little_more_than_half_nothing_is_said(shop):
+    hold(shop, 300, 500)
+    wait(shop, 150, 501)
+
+    assert HELD not in told(shop)[0]
+
+
 def test_a_rollback_ends_a_transaction_too(shop):
     hold(shop, 100, 500, ends="ROLLBACK")
     wait(shop, 200, 501)
