@@ -54,6 +54,16 @@ def test_those_who_had_the_lock_one_after_another_are_all_named(shop):
     assert words.endswith(f"{HELD}orders.py:20 line_20, orders.py:10 line_10 (301 ms).")
 
 
+def test_where_transactions_end_all_the_time_one_that_ends_then_is_chance(shop):
+    for begun_ms in range(100, 600, 5):
+        hold(shop, begun_ms, begun_ms + 3)
+    wait(shop, 200, 502)
+
+    words, _ = told(shop)
+
+    assert HELD not in words
+
+
 @pytest.mark.parametrize(
     ("held", "waited"),
     [

@@ -1,13 +1,15 @@
 """Which transactions of a database had the locks that statements waited for. No server is asked: a statement probably
-waited for a transaction of another thread if it returns as that one ends, which took locks in the same table."""
+waited for a transaction of another thread if it returns as that one ends, which took locks in the same table, and such
+calls do so more often than by chance."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from math import log, sqrt
 from typing import NamedTuple
 
 from interpose.analysis.calls.account import ProcessAccount
@@ -31,6 +33,8 @@ _LONG_NS = 10_000_000
 # So long after the end of a transaction others may return, or for a part of their wait: processors may be busy. SQLite
 # looks at the lock again after 100 ms at the latest.
 _LATE_NS, _LATE, _LATE_SQLITE_NS = 2_000_000, 20, 110_000_000
+# So far from what chance does must all waits of a line be.
+_DEVIATIONS = 4
 # An INSERT seldom waits for locks of rows. SQLite has one lock for the database.
 _INSERTS = re.compile(r"\W*insert\b", re.IGNORECASE)
 _SQLITE, _WHOLE = "sqlite3.", frozenset(("the database",))
@@ -92,17 +96,39 @@ class RowLocks:
         """For how long transactions of others, which took locks at these lines, were in progress while calls from this
         line waited, and until they returned; or, of calls that failed, as with a timeout, all the time."""
         found: Counter[Site] = Counter()
+        waits = self._waits[intrinsic, site, has_failed]
+        if not has_failed and not self._are_no_chance(waits):
+            return found
         holders = self._all_the_time if has_failed else self._one_after_another
-        for waited in self._waits[intrinsic, site, has_failed]:
+        for waited in waits:
             for hold, held_ns in holders(waited):
                 if hold.site:
                     found[hold.site] += held_ns
         return found
 
+    def _are_no_chance(self, waits: Sequence[Waited]) -> bool:
+        """Whether these return with the ends of such transactions more closely than calls that wait for something else
+        do by chance: for these, the sum of -log(chance) has the mean `len(waits)` and its root as deviation (Fisher).
+        Of SQLite it is not asked: who writes waits for whoever else does."""
+        if all(each.tables is _WHOLE for each in waits):
+            return True
+        surprise = sum(-log(self._chance(each)) for each in waits)
+        return surprise >= len(waits) + _DEVIATIONS * sqrt(len(waits))
+
+    def _chance(self, waited: Waited) -> float:
+        """How often a call of this length would by chance return so close to the end of such a transaction."""
+        last = self._released_at(waited.end_ns, waited)
+        if last is None:
+            return 1.0
+        began, ended = bisect_left(self._released, waited.start_ns), bisect_right(self._released, waited.end_ns)
+        ends = sum(_may_block(each, waited) for each in self._holds[began:ended])
+        apart_ns = max(abs(waited.end_ns - last.end_ns), 1)
+        return min(2 * ends * apart_ns / (waited.end_ns - waited.start_ns), 1.0)
+
     def _all_the_time(self, waited: Waited) -> Iterator[tuple[Hold, int]]:
         """A transaction that had locks before this call, and still after it."""
         for hold in self._holds[bisect_left(self._released, waited.end_ns) :]:
-            if hold.owner != waited.owner and hold.tables & waited.tables and hold.taken_ns <= waited.start_ns:
+            if _may_block(hold, waited) and hold.taken_ns <= waited.start_ns:
                 yield hold, waited.end_ns - waited.start_ns
                 break
 
@@ -118,9 +144,13 @@ class RowLocks:
             hold = self._holds[place]
             if hold.released_ns < waited.start_ns:
                 break
-            if hold.owner != waited.owner and hold.tables & waited.tables and hold.taken_ns < end_ns:
+            if _may_block(hold, waited) and hold.taken_ns < end_ns:
                 return hold if end_ns <= hold.end_ns + waited.late_ns else None
         return None
+
+
+def _may_block(hold: Hold, waited: Waited) -> bool:
+    return hold.owner != waited.owner and not hold.tables.isdisjoint(waited.tables)
 
 
 def _calls(process: Process) -> Iterator[tuple[Call, bool]]:
