@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -388,7 +387,7 @@ def _open_calls(screen: Screen, calls: list[tuple[ProcessAccount, InProgress]]) 
 def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
     """How long a call was in progress, and until when; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
-        return duration(max(_now_ns() - found.call.start_ns, 0)), "so far"
+        return duration(max(account.process.threads_read_ns - found.call.start_ns, 0)), "so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
     when = _WHEN.get(account.ending.state)
     if not known_ns:
@@ -396,6 +395,3 @@ def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
     least = " or more" if when and account.estimated else ""
     return f"{duration(known_ns)}{least}", when or "until last seen"
 
-
-def _now_ns() -> int:
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
