@@ -190,7 +190,7 @@ def test_what_is_requested_again_from_several_lines_is_one_finding_at_the_line_w
 
     assert Sentences([told], "/home/u/shop", SECOND).of(told) == (
         'requests.Session.send was called 9 times for "GET https://rates.example/today" from orders.py:90 line_90'
-        " (36.0 ms of 1.00 s), and 31 more calls from 2 other lines (34.0 ms)."
+        ", 4.00 ms each (36.0 ms of 1.00 s), and 31 more calls from 2 other lines (34.0 ms)."
     )
     assert advice_for(told).startswith("Cache the response if the query of the URL, which is not recorded, is")
     assert (row["calls"], row["intrinsic"], row["site"]) == (9, "requests.Session.send", f"{SHOP}:90")

@@ -68,7 +68,7 @@ _IN_CASE = {
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
     "requests": (
         "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
-        "requests at the same time."
+        "requests at the same time, or look at the service that answers."
     ),
     "redis": "Send them together: a pipeline, or one command for many keys, such as MGET.",
     "redis driver": "Fetch fewer and smaller values, or install hiredis.",
