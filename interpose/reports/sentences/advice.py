@@ -95,6 +95,9 @@ _IN_CASE = {
     "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
     "program only": "See in which functions: record with --native-stack functions.",
     "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
+    "given up": (
+        "Only one thread at a time runs Python code. Move what computes there, or just before, to processes."
+    ),
     "pickling": "It pickles what is sent to other processes: send less data, or let them load it themselves.",
     "poll": "An installed package sleeps there until something else is done: see what ran then, interpose events.",
     "between attempts": (
@@ -126,7 +129,8 @@ def _case(finding: Finding) -> str:
     """Its key in `_IN_CASE`; empty where no more is known than its rule and kind."""
     first = finding.first
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
-        return "pickling" if any(map(sends, holders(finding))) else "interpreter lock"
+        computing = "given up" if finding.rule == "lock convoy" else "interpreter lock"
+        return "pickling" if any(map(sends, holders(finding))) else computing
     if finding.rule == "busy poll" and finding.meanwhile:
         return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
