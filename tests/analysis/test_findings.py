@@ -446,6 +446,14 @@ def test_calls_from_one_line_that_take_a_tenth_of_the_time_are_slow(shop):
     assert advice_for(slow) == "Send requests at the same time, cache the responses, or set a timeout."
 
 
+def test_the_advice_about_slow_sending_is_about_who_receives(shop):
+    shop.call("socket.socket.sendall", "net", times=3, each_ns=50 * MS)
+
+    (slow,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert advice_for(slow) == "Send less, or look at who receives it, and at how busy the machine is."
+
+
 def test_the_same_in_several_transactions_is_one_finding(shop):
     for name in ("GET /a", "GET /b"):
         shop.request(name, lambda inside: shop.ask(BY_NUMBER, times=20, inside=inside))

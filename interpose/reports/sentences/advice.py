@@ -10,6 +10,7 @@ from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
+from interpose.analysis.findings.sockets import is_send
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
@@ -103,6 +104,7 @@ _IN_CASE = {
     "between attempts": (
         "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
     ),
+    "sending": "Send less, or look at who receives it, and at how busy the machine is.",
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
     "poll of child": "Wait for the child with wait(), which uses no CPU time.",
@@ -206,6 +208,8 @@ def _case_of_statements(finding: Finding) -> str:
 
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
+    if finding.rule == "slow calls" and is_send(finding.rows[0]):
+        return "sending"
     first = asked(finding) if is_statement else finding.rows[0]
     is_write = first.kind == "db" and is_sql(first) and writes(first)
     if is_write and not drivers.is_in_process(first) and not drivers.computes(finding):
