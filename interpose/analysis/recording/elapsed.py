@@ -20,9 +20,9 @@ def elapsed_ns(analysis: Analysis) -> int:
     start_ns = log.start_ns
     if log.elapsed_ns or not start_ns:
         return log.elapsed_ns
-    ends_ns = [each.latest_ns for each in analysis.accounts]
-    ends_ns += [each.process.threads_read_ns for each in analysis.accounts if each.ending.state == "running"]
-    return max(max(ends_ns) - start_ns, 0)
+    known_ns = [each.latest_ns for each in analysis.accounts]
+    known_ns += [each.process.threads_read_ns for each in analysis.accounts if each.ending.state == "running"]
+    return max(max(known_ns) - start_ns, 0)
 
 
 def calendar_span(accounts: Sequence[ProcessAccount]) -> tuple[int, int]:

@@ -39,14 +39,14 @@ def unended_of(process: Process) -> list[Unended]:
     return found
 
 
-def calls_at_the_end(process: Process) -> Mapping[int, list[InProgress]]:
+def calls_at_the_end(process: Process) -> dict[int, list[InProgress]]:
     """The calls in progress of each thread of `process`, without those that contain code of the program."""
     found: dict[int, list[InProgress]] = defaultdict(list)
     if any(each.open_calls for each in process.threads):
         lives, events = lives_of(process), last_events(process)
         until_ns = max(life.end_ns for life in lives.values())
         cpu_ns = {number: life.end_cpu_ns for number, life in lives.items()}
-        there = calls_in_progress(process, events, until_ns, cpu_ns, is_running=False)
+        there = list(calls_in_progress(process, events, until_ns, cpu_ns, is_running=False))
         for each in without_code(process, there):
             found[each.thread].append(each)
     return found
