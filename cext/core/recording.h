@@ -31,7 +31,7 @@ struct recorder {
     uint64_t heeded;         /* the requests from outside that were handled */
     void (*before_end[END_STEPS])(void); /* to be called before a recording ends, or NULL */
     void (*thread_begins)(void); /* when a thread is first seen, or NULL; with the interpreter's lock */
-    void (*thread_named)(void);  /* at the same time: for its name, which it may have already */
+    void (*thread_met)(void);    /* at the same time: for what is true of it already, such as its name */
     void (*pause_ended)(void);     /* to be called if calls passed without a look, or NULL */
     void (*filter_changed)(void);  /* when another filter holds, or NULL */
     void (*tell_line)(void *frame); /* called when line trace reaches a line of that frame; NULL: lines are not events */

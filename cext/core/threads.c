@@ -152,8 +152,8 @@ void thread_tell_beginning(void)
 {
     if (recorder.thread_begins)
         recorder.thread_begins();
-    if (recorder.thread_named)
-        recorder.thread_named();
+    if (recorder.thread_met)
+        recorder.thread_met();
 }
 
 static bool is_recording(void)

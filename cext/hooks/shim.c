@@ -1,6 +1,7 @@
 #include "hooks/shim.h"
 
 #include "cpython/sites.h"
+#include "cpython/tasks.h"
 #include "cpython/thread_names.h"
 #include "hooks/active_spans.h"
 #include "hooks/carried_transactions.h"
@@ -19,12 +20,20 @@ static void forget_what_may_have_changed(void)
     __atomic_store_n(&holders_unknown, true, __ATOMIC_RELAXED);
 }
 
+/* An event loop may run on the thread already, and has announced itself earlier. */
+static void meet_thread(void)
+{
+    see_first_time();
+    if (recorded_state())
+        loop_hooks_are_set();
+}
+
 void shims_begin(void)
 {
     other_interpreters_begin();
     recorder.pause_ended = forget_what_may_have_changed;
     recorder.filter_changed = slots_watch;
-    recorder.thread_named = see_first_time;
+    recorder.thread_met = meet_thread;
 }
 
 bool is_end_of_rows(const struct call *call)

@@ -48,8 +48,21 @@ class Block(NamedTuple):
     begin: int = 0
 
 
+def until(block: Block, until_ns: int | None, layout: Layout) -> Block:
+    """The block with its events up to the last one that had ended at `until_ns`, and their number in its head."""
+    used, last_ns = len(block.events) // layout.record_bytes, block.head.last_ns
+    if until_ns is not None and last_ns > until_ns:
+        times = layout.unsigned(("start_ns", "wall_ns")).picker(("start_ns", "wall_ns")).many(block.events)
+        ended = [(place, start + wall) for place, (start, wall) in enumerate(times) if start + wall <= until_ns]
+        used, last_ns = ended[-1][0] + 1 if ended else 0, max((end for _, end in ended), default=0)
+    head = block.head._replace(used=used, last_ns=last_ns)
+    return block._replace(head=head, events=block.events[: used * layout.record_bytes])
+
+
 class EventFile:
-    """The events of one process in its blocks, compressed or not."""
+    """The events of one process in its blocks, compressed or not; without those that ended after `until_ns`, if set."""
+
+    until_ns: int | None = None
 
     def __init__(self, file: DataFile, data: DataType, compressed: CompressedFile | None = None) -> None:
         assert data.layout is not None and data.inner is not None
@@ -71,6 +84,8 @@ class EventFile:
         return map(self._possible, self.blocks_as_written())
 
     def _possible(self, block: Block) -> Block:
+        if self.until_ns is not None and block.head.last_ns > self.until_ns:
+            block = until(block, self.until_ns, self.layout)
         places = self._judge.impossible(block.events)
         if not places:
             return block

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
 from interpose.errors import ExperimentError, UsageError
-from interpose.experiments.format.blocks import BLOCK_MAGIC, Block
+from interpose.experiments.format.blocks import BLOCK_MAGIC, Block, until
 from interpose.experiments.format.dynamic import DYNTEXT
 from interpose.experiments.format.layout import DataType, Field, Layout, Record
 from interpose.experiments.format.records import ChildRecord, ThreadRecord
@@ -121,7 +121,7 @@ class _Saver:
         is_ring, written = isinstance(events, RingFile), Sequences()
         with self._create(EVENTS[0]) as copy:
             for block in events.newest_first() if isinstance(events, RingFile) else events.blocks_as_written():
-                kept = _until(block, until_ns, events.layout)
+                kept = until(block, until_ns, events.layout)
                 # Events added to a block after it was read had not ended then, except the last call or so.
                 if is_ring or (kept.head.used and written.add(kept.head.sequence)):
                     copy.write(_packed(kept, self._process.log.data["events"]))
@@ -200,17 +200,6 @@ def _copy_data(file: OpenFile, copy: BinaryIO) -> None:
         copy.write(data)
         offset += len(data)
     copy.truncate(end)
-
-
-def _until(block: Block, until_ns: int | None, layout: Layout) -> Block:
-    """The block with its events up to the last one that had ended at `until_ns`, and their number in its head."""
-    used, last_ns = len(block.events) // layout.record_bytes, block.head.last_ns
-    if until_ns is not None and last_ns > until_ns:
-        times = layout.unsigned(("start_ns", "wall_ns")).picker(("start_ns", "wall_ns")).many(block.events)
-        ended = [(place, start + wall) for place, (start, wall) in enumerate(times) if start + wall <= until_ns]
-        used, last_ns = ended[-1][0] + 1 if ended else 0, max((end for _, end in ended), default=0)
-    head = block.head._replace(used=used, last_ns=last_ns)
-    return block._replace(head=head, events=block.events[: used * layout.record_bytes])
 
 
 def _packed(block: Block, data: DataType) -> bytes:

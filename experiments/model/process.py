@@ -182,6 +182,12 @@ class Process(RecordedStacks, RecordedThreads, RecordedIntrinsics):
         """Have the records be read again."""
         self.__dict__.pop("consolidated", None)
 
+    def read_as_of_now(self) -> None:
+        """Read the threads now, and from now on only events that ended before, so that a process that still runs is
+        seen as it was at one instant."""
+        if self.threads and self.events:
+            self.events.until_ns = self.threads_read_ns
+
     @cached_property
     def events(self) -> EventFile | None:
         """The events, or None if log.xml does not describe them."""

@@ -44,7 +44,6 @@ class RecordedThreads(RecordedFiles):
 
         While a thread runs, its record may be read in the middle of a change: then it is read again.
         """
-        self.threads_read_ns = time.monotonic_ns()
         found = self._read_threads()
         for _ in range(READ_AGAIN_AT_MOST):
             if all(thread.adds_up for thread in found):
@@ -53,6 +52,7 @@ class RecordedThreads(RecordedFiles):
             if again == found:
                 break  # it was killed in the middle
             found = [old if old.adds_up else new for old, new in zip(found, again, strict=False)]
+        self.threads_read_ns = time.monotonic_ns()
         return found
 
     def first_thread_ns(self) -> int:

@@ -10,6 +10,7 @@ from interpose.analysis.calls.idle import idle_waits
 from interpose.analysis.calls.selection import Selects
 from interpose.analysis.consolidation.consolidate import Consolidator, consolidated
 from interpose.analysis.consolidation.records import Records
+from interpose.analysis.recording.ending import ending
 from interpose.analysis.time.lifetimes import lives_of, paused_outside
 from interpose.analysis.transactions.tracking import Details, Tracker
 from interpose.experiments.metadata.pauses import Pauses, pauses_of
@@ -35,6 +36,9 @@ class Analysis:
         self._selects = selects
         self._kept: dict[Process, Records] = {}
         self._accounts: dict[Process, ProcessAccount] = {}
+        for process in experiment.processes:
+            if ending(process).state == "running":
+                process.read_as_of_now()
 
     @property
     def is_part(self) -> bool:

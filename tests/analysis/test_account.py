@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from interpose.analysis.calls.account import NOTHING, account
 from interpose.analysis.calls.profile import by_kind, profile
 from interpose.analysis.calls.rows import wait_ns
 from interpose.analysis.consolidation.consolidate import consolidated
+from interpose.analysis.recording.elapsed import elapsed_ns
 from interpose.analysis.recording.ending import ending, recording_stopped
+from interpose.experiments.model import threads
 from interpose.experiments.model.experiment import Experiment
 from tests.build import SECOND, START_NS, Build, event
 
@@ -279,6 +282,20 @@ def test_a_process_that_lives_is_running(tmp_path):
     build = Build(tmp_path / "t.1.er", pid=os.getpid(), host=os.uname().nodename, time_ns=time.time_ns())
 
     assert ending(Experiment(str(build.write())).founder).state == "running"
+
+
+@pytest.mark.parametrize(("runs", "calls"), [(True, 1), (False, 2)])
+def test_a_process_that_runs_is_read_as_it_was_when_its_threads_were_read(tmp_path, monkeypatch, runs, calls):
+    monkeypatch.setattr(threads, "time", SimpleNamespace(monotonic_ns=lambda: START_NS + 3 * SECOND))
+    build = Build(tmp_path / "t.1.er", pid=os.getpid(), host=os.uname().nodename, time_ns=time.time_ns())
+    build.events([event(0, SECOND, call=1), event(2 * SECOND, 2 * SECOND, call=2)])
+    build.thread(main=1, tid=812, recorded=2, made=2)
+    if not runs:
+        build.ended(5 * SECOND, 0)
+    analysis = Analysis(Experiment(str(build.write())))
+
+    assert analysis.accounts[0].found == calls
+    assert elapsed_ns(analysis) == (3 if runs else 5) * SECOND
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_what_is_requested_again_from_several_lines_is_one_finding_at_the_line_w
 
     assert Sentences([told], "/home/u/shop", SECOND).of(told) == (
         'requests.Session.send was called 9 times for "GET https://rates.example/today" from orders.py:90 line_90'
-        " (36.0 ms of 1.00 s), and 31 more calls from 2 other lines (34.0 ms)."
+        ", 4.00 ms each (36.0 ms of 1.00 s), and 31 more calls from 2 other lines (34.0 ms)."
     )
     assert advice_for(told).startswith("Cache the response if the query of the URL, which is not recorded, is")
     assert (row["calls"], row["intrinsic"], row["site"]) == (9, "requests.Session.send", f"{SHOP}:90")
@@ -444,6 +444,14 @@ def test_calls_from_one_line_that_take_a_tenth_of_the_time_are_slow(shop):
         "3 calls of requests.get from orders.py:88 line_88, 50.0 ms each (150 ms of 1.00 s)."
     )
     assert advice_for(slow) == "Send requests at the same time, cache the responses, or set a timeout."
+
+
+def test_the_advice_about_slow_sending_is_about_who_receives(shop):
+    shop.call("socket.socket.sendall", "net", times=3, each_ns=50 * MS)
+
+    (slow,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert advice_for(slow) == "Send less, or look at who receives it, and at how busy the machine is."
 
 
 def test_the_same_in_several_transactions_is_one_finding(shop):

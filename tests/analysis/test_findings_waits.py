@@ -156,10 +156,12 @@ def test_a_convoy_for_the_interpreter_lock_names_the_line_that_gave_it_up(shop):
 
     assert (finding.calls, finding.bound_ns, finding.units) == (12, 360 * MS, 2)
     assert Sentences([finding], "/home/u/shop", SECOND).of(finding) == (
-        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for Python's interpreter lock, which"
-        " was held at stock.py:17 Stock.take (360 ms of 1.00 s)."
+        "2 threads waited 12 times at orders.py:89 line_89, orders.py:90 line_90 for Python's interpreter lock, given"
+        " up at stock.py:17 Stock.take (360 ms of 1.00 s)."
     )
-    assert advice_for(finding).startswith("Only one thread at a time runs Python code.")
+    assert advice_for(finding) == (
+        "Only one thread at a time runs Python code. Move what computes there, or just before, to processes."
+    )
 
 
 @pytest.mark.parametrize(

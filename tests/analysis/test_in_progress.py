@@ -1,5 +1,6 @@
 """The time of calls in progress counts for them, not for code, however the program ended, and while it runs."""
 
+import os
 import re
 import sys
 import time
@@ -9,8 +10,12 @@ from shops import MS
 from tracing import start_in, write_program
 
 from interpose.analysis.analysis import Analysis
+from interpose.analysis.calls.profile import profile
 from interpose.analysis.findings.survey import Survey
 from interpose.experiments.model.experiment import Experiment
+from interpose.reports.formats.colour import Paint
+from interpose.reports.screen.remarks import calls_in_progress
+from interpose.reports.screen.screen import Screen
 from tests.build import SECOND, START_NS, Build, event
 
 # Three threads wait for work, one computes, and the main one sleeps; then it does what the test asks, or nothing.
@@ -123,6 +128,17 @@ def test_calls_in_progress_that_are_alike_are_one_line(tmp_path, interpose_here)
     assert len(re.findall(r"in progress  3 x queue.SimpleQueue.get at \S+, the longest \d+ m", shown)) == 1
     assert " in progress " in shown and "calls not ended" in shown
     assert " not idle)" in shown
+
+
+def test_a_call_of_a_running_program_lasted_until_its_threads_were_read(tmp_path):
+    build = Build(tmp_path / "t.1.er", pid=os.getpid(), host=os.uname().nodename, time_ns=time.time_ns())
+    poll = build.intrinsic("select.poll.poll", "idle")
+    build.thread(open_calls=[{"start_ns": START_NS, "call": 1, "intrinsic": poll}], main=1, tid=812, made=1)
+    analysis = Analysis(Experiment(str(build.write())))
+    analysis.accounts[0].process.threads_read_ns = START_NS + 2 * SECOND  # a long report is printed later
+    screen = Screen(profile(analysis, "kind"), 0.0, 80, Paint(False), Survey(analysis))
+
+    assert list(calls_in_progress(screen)) == [" in progress  select.poll.poll for 2.00 s so far"]
 
 
 CUT_OFF = """

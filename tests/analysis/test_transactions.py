@@ -950,6 +950,26 @@ def test_of_nested_transactions_only_the_outermost_is_listed_as_the_docstring_sa
     assert "only the outermost" in " ".join(transaction.__doc__.split())
 
 
+def test_a_call_in_progress_at_the_end_is_no_logic_of_what_its_thread_was_in(shop):
+    wait = shop.build.intrinsic("queue.SimpleQueue.get", "idle")
+    opened = [{"start_ns": START_NS + 4000, "call": 7, "intrinsic": wait}]
+    made = shop.made([event(1000, 2000, intrinsic=shop.serve)], open_calls=opened)
+
+    assert split(made, ".EXIT") == {"idle": 6000, "logic": 1000}
+
+
+def test_a_call_in_progress_at_the_end_is_a_part_of_the_transaction_in_which_it_is(shop):
+    opened = [
+        {"start_ns": START_NS + 2000, "call": 7, "intrinsic": shop.serve},
+        {"start_ns": START_NS + 3000, "call": 8, "intrinsic": shop.query},
+    ]
+    made = shop.made([event(1000, 500, intrinsic=shop.show)], open_calls=opened)
+    (name,) = [row.name for row in made.rows if row.name.startswith(".OPEN")]
+
+    assert split(made, name) == {"db": 7000, "logic": 1000}
+    assert {kind for row in made.rows if row.name != name for kind in split(made, row.name)} == {"screen", "logic"}
+
+
 KILLED = """
 import os, time
 from interpose import transaction

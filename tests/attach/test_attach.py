@@ -322,6 +322,17 @@ def test_threads_that_began_before_have_their_names_and_are_chosen_by_them(runni
         assert calling == {wanted}
 
 
+def test_calls_in_an_event_loop_that_runs_already_belong_to_its_tasks(running):
+    program = running(AWAITING)
+
+    path = program.attach()
+    until_recorded(path, "os.stat")
+    program.end()
+    founder = Experiment(path).founder
+
+    assert {founder.task_names.get(event.task) for event in events_of(founder, "os.stat")} == {"main"}
+
+
 def test_children_that_it_starts_afterwards_are_recorded_too(running):
     program = running("""
         import select, subprocess, sys

@@ -148,6 +148,19 @@ def test_the_first_screen_names_the_lines(shop, capsys):
     assert len(list(shortages(experiment))) == 1
 
 
+def test_where_no_line_ran_for_most_of_the_growth_the_first_screen_says_how_to_learn_more(shop):
+    for number in range(5, 8):
+        line = shop.sampled_stack(("/home/u/shop.py", number + 10, "save"))
+        shop.resident(START_NS + number * SECOND, (500 + 150 * (number - 4)) * MIB, stack=line)
+
+    assert list(memory_lines(Experiment(str(shop.write())), "/home/u"))[1:] == [
+        "            +300 MiB  while shop.py:4 load ran",
+        "            +220 MiB  while shop.py:3 load ran",
+        "            +150 MiB  while shop.py:15 save ran",
+        "                      to see which lines allocated it: INTERPOSE=calls,heap",
+    ]
+
+
 def test_a_line_in_which_the_thread_waited_is_not_said_to_have_made_it_grow(shop, capsys):
     running, waiting = (shop.sampled_stack(("/home/u/shop.py", line, "load")) for line in (3, 4))
     for number, (stack, state) in enumerate([(running, 1), (running, 1), (waiting, 2), (running, 1), (running, 1)]):
@@ -157,6 +170,7 @@ def test_a_line_in_which_the_thread_waited_is_not_said_to_have_made_it_grow(shop
     assert list(memory_lines(Experiment(path), "/home/u"))[1:] == [
         "            +300 MiB  before shop.py:4 load waited",
         "            +220 MiB  while shop.py:3 load ran",
+        "                      to see which lines allocated it: INTERPOSE=calls,heap",
     ]
     assert "; most came before load waited, /home/u/shop.py:4" in next(shortages(Experiment(path)))
     assert main(["report", path, "--format", "json"]) == 0

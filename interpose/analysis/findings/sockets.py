@@ -1,5 +1,5 @@
-"""Calls that wait at a socket for whatever the other side sends, or for whoever connects: a program may do so just to
-look whether there is something."""
+"""Calls at a socket: a program may wait there for whatever the other side sends, or for whoever connects, just to look
+whether there is something."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ RECEIVING = frozenset(
         *("__read_chk", "__recv_chk", "SSL_read", "SSL_read_ex", "gnutls_record_recv"),
     )
 )
+SENDING = frozenset(("send", "sendall", "sendto", "sendmsg", "sendfile", "write"))
 _KINDS = frozenset(("net", "db"))  # reads of files are of other kinds
 _OF_SOCKETS = ("socket.socket.", "ssl.SSLSocket.", NATIVE)
 
 
 def is_receive(each: Calls) -> bool:
     """Whether calls receive from a socket, or accept connections, by no library's request."""
-    is_there = each.kind in _KINDS and each.intrinsic.startswith(_OF_SOCKETS)
-    return is_there and each.verb in ACCEPTING | RECEIVING
+    return _is_at_socket(each) and each.verb in ACCEPTING | RECEIVING
+
+
+def is_send(each: Calls) -> bool:
+    """Whether calls send on a socket, by no library's request."""
+    return _is_at_socket(each) and each.verb in SENDING
+
+
+def _is_at_socket(each: Calls) -> bool:
+    return each.kind in _KINDS and each.intrinsic.startswith(_OF_SOCKETS)

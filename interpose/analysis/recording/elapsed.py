@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from interpose.analysis.analysis import Analysis
@@ -12,8 +11,8 @@ from interpose.experiments.model.collection import Collection
 
 
 def elapsed_ns(analysis: Analysis) -> int:
-    """From the founder's beginning to the last end, or until now; of several experiments, on the calendar; of a
-    merged one, of those that were merged. 0 if the beginning is unknown."""
+    """From the founder's beginning to the last end, or until the threads of what still runs were read; of several
+    experiments, on the calendar; of a merged one, of those that were merged. 0 if the beginning is unknown."""
     if isinstance(analysis.experiment, Collection):
         begins_ns, ends_ns = calendar_span(analysis.accounts)
         return max(ends_ns - begins_ns, 0)
@@ -21,9 +20,9 @@ def elapsed_ns(analysis: Analysis) -> int:
     start_ns = log.start_ns
     if log.elapsed_ns or not start_ns:
         return log.elapsed_ns
-    if analysis.is_running:
-        return max(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - start_ns, 0)
-    return max(account.latest_ns for account in analysis.accounts) - start_ns
+    known_ns = [each.latest_ns for each in analysis.accounts]
+    known_ns += [each.process.threads_read_ns for each in analysis.accounts if each.ending.state == "running"]
+    return max(max(known_ns) - start_ns, 0)
 
 
 def calendar_span(accounts: Sequence[ProcessAccount]) -> tuple[int, int]:

@@ -66,6 +66,8 @@ def _until_ns(process: Process, events: Mapping[int, list[Event]], cpu_ns: Mappi
     """When the process ended, or the last known instant."""
     heads = process.events.heads() if process.events else ()
     latest_ns = max([latest_instant_ns(process, ()), *(head.last_ns for _, head in heads), *_kept_ends_ns(process)])
+    if process.events and process.events.until_ns is not None:
+        latest_ns = min(latest_ns, process.events.until_ns)
     return lived_until_ns(process, ending(process), latest_ns, events, cpu_ns)
 
 

@@ -1,9 +1,12 @@
-"""Transactions that are calls and were in progress when the recording of their thread ended, or now."""
+"""Transactions that are calls and were in progress when the recording of their thread ended, or now, and the calls in
+progress then."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
+from interpose.analysis.calls.in_progress import InProgress, calls_in_progress, without_code
 from interpose.analysis.recording.last_known import last_events
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.tracking import (
@@ -33,6 +36,19 @@ def unended_of(process: Process) -> list[Unended]:
             there.pop(0)
         if there and there[0].call:
             found.append(_unended(thread.number, there, roles, lives[thread.number]))
+    return found
+
+
+def calls_at_the_end(process: Process) -> dict[int, list[InProgress]]:
+    """The calls in progress of each thread of `process`, without those that contain code of the program."""
+    found: dict[int, list[InProgress]] = defaultdict(list)
+    if any(each.open_calls for each in process.threads):
+        lives, events = lives_of(process), last_events(process)
+        until_ns = max(life.end_ns for life in lives.values())
+        cpu_ns = {number: life.end_cpu_ns for number, life in lives.items()}
+        there = list(calls_in_progress(process, events, until_ns, cpu_ns, is_running=False))
+        for each in without_code(process, there):
+            found[each.thread].append(each)
     return found
 
 

@@ -24,6 +24,7 @@ from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.recording.ring import Before, before_the_ring
 from interpose.analysis.time.lifetimes import lives_of
 from interpose.analysis.transactions.estimate import Estimate, Population, is_sampled, started_within
+from interpose.analysis.transactions.in_progress import calls_at_the_end
 from interpose.analysis.transactions.other_tasks import (
     InOtherTasks,
     in_other_tasks,
@@ -32,6 +33,7 @@ from interpose.analysis.transactions.other_tasks import (
     waits_for,
 )
 from interpose.analysis.transactions.tracking import (
+    EXIT,
     OTHER,
     PSEUDO,
     READS,
@@ -337,6 +339,8 @@ class _Splitter:
         self._given_ns: Counter[int] = Counter()  # by thread, to transactions and what is between them
         self._apart: dict[int, tuple[int, int]] = {}  # cost of recording within calls, by the identity of their record
         self._is_before = {number for number, each in before.items() if each != Before()}
+        self._at_the_end = calls_at_the_end(process)
+        self._within_one = {each.key[0] for each in self._records.calls() if is_in_progress(each.name)}
 
     def split(self) -> None:
         """Add all transactions of the process."""
@@ -408,6 +412,7 @@ class _Splitter:
             split.setdefault(kind, Share()).add(wall_ns, cpu_ns)
         if not without_spans:
             sums = self._with_other_tasks(record, sums, split)
+        self._add_calls_at_the_end(record, sums, split)
         within = list(self._within(record, without_spans, with_reads=True))
         calls = sum(each.sums.calls for each in within)
         statements = sum(each.sums.calls for each in within if self._statement and each.key[1] == self._statement)
@@ -436,6 +441,18 @@ class _Splitter:
         self._add_sums(row, record, sums)
         for kind, share in split.items():
             row.share(kind).add(share.wall_ns, share.cpu_ns)
+
+    def _add_calls_at_the_end(self, record: Record, sums: Sums, split: dict[str, Share]) -> None:
+        """Add the thread's calls in progress, if it was in the transaction of `record` at the end."""
+        is_after = record.name in (EXIT, OTHER) and record.key[0] not in self._within_one
+        if not is_after and not is_in_progress(record.name):
+            return
+        left_ns = sums.wall_ns - sums.think_wall_ns - sum(share.wall_ns for share in split.values())
+        for each in self._at_the_end.pop(record.key[0], ()):
+            wall_ns = max(min(each.self_wall_ns, left_ns), 0)
+            kind = self._process.intrinsic(each.call.intrinsic).kind
+            split.setdefault(kind, Share()).add(wall_ns, min(each.self_cpu_ns, wall_ns))
+            left_ns -= wall_ns
 
     def _with_other_tasks(self, record: Record, sums: Sums, split: dict[str, Share]) -> Sums:
         """The figures with the CPU time of other tasks; what they did is in `split` by itself, and no longer also as

@@ -58,6 +58,8 @@ def _resident_lines(experiment: Experiment, cwd: str, shown: Shown | None) -> It
     places = Places([each.site.file for each in named], cwd, shown)
     for each in named:
         yield f" {'':<10}{'+' + size(each.grew_bytes):>9}  {_where(each, places)}"
+    if named and (named[0].waited or 2 * named[0].grew_bytes < most.grew_bytes) and not heaps(experiment):
+        yield f" {'':<10}{'':>9}  to see which lines allocated it: INTERPOSE=calls,heap"
 
 
 def _where(growth: Growth, places: Places) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -18,6 +17,7 @@ from interpose.analysis.recording.left_out import kinds_left_out, left_out
 from interpose.analysis.recording.lineage import program_of, unfollowed, why_not
 from interpose.analysis.recording.unfollowed_cpu import unfollowed_cpu
 from interpose.analysis.time.run_queue import Unseen
+from interpose.analysis.transactions.busy_threads import servers
 from interpose.analysis.transactions.estimate import ALL, Margin, Population
 from interpose.experiments.metadata.control import control_of
 from interpose.experiments.metadata.log import FILTERED, LOWERED, WARNING
@@ -26,10 +26,10 @@ from interpose.experiments.model.stacks import Site
 from interpose.kinds import IDLE
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import clean, shortened, wrapped
-from interpose.reports.formats.units import count, duration, margin_percent, size
+from interpose.reports.formats.units import count, duration, margin_percent, percent, size
 from interpose.reports.screen.counters import counter_lines
 from interpose.reports.screen.memory import memory_lines, shortages
-from interpose.reports.screen.screen import Screen
+from interpose.reports.screen.screen import Screen, has_findings
 
 _OWN_LINES = 3
 _NAMED = 3
@@ -50,7 +50,7 @@ _WHEN = {
 
 def remarks(screen: Screen) -> Iterator[str]:
     """All of them, in the order of the screen: prose is wrapped and never cut, columns are cut to its width."""
-    for told in (triggers, _waits, cpu_not_seen, cpu_not_followed, sampled, stacks_not_known, chosen):
+    for told in (triggers, _waits, _busy, cpu_not_seen, cpu_not_followed, sampled, stacks_not_known, chosen):
         yield from _wrapped(screen, told(screen))
     for shown in (_lines, children, _memory, _counters, calls_in_progress):  # columns
         yield from (shortened(line, screen.width) for line in shown(screen))
@@ -66,6 +66,16 @@ def _wrapped(screen: Screen, told: Iterable[str]) -> Iterator[str]:
 
 def _waits(screen: Screen) -> Iterator[str]:
     yield from () if screen.log.interval else wait_not_seen(screen)
+
+
+def _busy(screen: Screen) -> Iterator[str]:
+    """A line if no thread that serves requests or tasks had time to spare."""
+    found = servers(screen.analysis) if has_findings(screen) and not screen.analysis.is_part else []
+    if found and all(each.is_busy for each in found):
+        whole_ns, idle_ns = sum(each.whole_ns for each in found), sum(each.idle_ns for each in found)
+        who = f"{count(len(found), 'thread')} that {'serve' if len(found) > 1 else 'serves'} requests or tasks"
+        waits = "more of these may wait for a free thread, and response times do not include that wait"
+        yield f" busy  {percent(whole_ns - idle_ns, whole_ns)} of the time, {who}: {waits}"
 
 
 def _lines(screen: Screen) -> Iterator[str]:
@@ -388,7 +398,7 @@ def _open_calls(screen: Screen, calls: list[tuple[ProcessAccount, InProgress]]) 
 def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
     """How long a call was in progress, and until when; at least so long, if nobody saw the process end."""
     if account.ending.state == "running":
-        return duration(max(_now_ns() - found.call.start_ns, 0)), "so far"
+        return duration(max(account.process.threads_read_ns - found.call.start_ns, 0)), "so far"
     known_ns = max(found.until_ns - found.call.start_ns, 0)
     when = _WHEN.get(account.ending.state)
     if not known_ns:
@@ -396,6 +406,3 @@ def _how_long(account: ProcessAccount, found: InProgress) -> tuple[str, str]:
     least = " or more" if when and account.estimated else ""
     return f"{duration(known_ns)}{least}", when or "until last seen"
 
-
-def _now_ns() -> int:
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)

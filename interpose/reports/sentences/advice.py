@@ -11,6 +11,7 @@ from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
 from interpose.analysis.findings.next_steps import LINES
 from interpose.analysis.findings.programs import has_program_only
+from interpose.analysis.findings.sockets import is_send
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, takes_locks, writes
 from interpose.analysis.findings.unseen_waits import INTERPRETER_LOCK
 from interpose.analysis.findings.waits import HELD_LOCK, POLL
@@ -76,7 +77,7 @@ _IN_CASE = {
     "executemany of psycopg2": "It sends each row by itself: psycopg2.extras.execute_values sends many together.",
     "requests": (
         "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
-        "requests at the same time."
+        "requests at the same time, or look at the service that answers."
     ),
     "redis": "Send them together: a pipeline, or one command for many keys, such as MGET.",
     "redis driver": "Fetch fewer and smaller values, or install hiredis.",
@@ -111,11 +112,15 @@ _IN_CASE = {
     "blocking code": "Run it in a process, or let other tasks run in between: await asyncio.sleep(0).",
     "program only": "See in which functions: record with --native-stack functions.",
     "interpreter lock": "Only one thread at a time runs Python code. Move this work to processes.",
+    "given up": (
+        "Only one thread at a time runs Python code. Move what computes there, or just before, to processes."
+    ),
     "pickling": "It pickles what is sent to other processes: send less data, or let them load it themselves.",
     "poll": "An installed package sleeps there until something else is done: see what ran then, interpose events.",
     "between attempts": (
         "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
     ),
+    "sending": "Send less, or look at who receives it, and at how busy the machine is.",
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
     "tried lock of package": (
@@ -145,7 +150,8 @@ def _case(finding: Finding) -> str:
     """Its key in `_IN_CASE`; empty where no more is known than its rule and kind."""
     first = finding.first
     if finding.about == INTERPRETER_LOCK or is_of_interpreter(finding):
-        return "pickling" if any(map(sends, holders(finding))) else "interpreter lock"
+        computing = "given up" if finding.rule == "lock convoy" else "interpreter lock"
+        return "pickling" if any(map(sends, holders(finding))) else computing
     if finding.rule == "busy poll" and finding.meanwhile:
         return "poll of child" if finding.unit == CHILD else "poll for child"
     if finding.failing:
@@ -239,6 +245,8 @@ def _case_of_statements(finding: Finding) -> str:
 
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
+    if finding.rule == "slow calls" and is_send(finding.rows[0]):
+        return "sending"
     first = asked(finding) if is_statement else finding.rows[0]
     if first.kind == "db" and drivers.is_in_process(first) and not drivers.computes(finding):
         is_known = any(row.native_wait_ns for row in finding.rows)

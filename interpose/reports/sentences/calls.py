@@ -24,7 +24,8 @@ def again(words: Wording, finding: Finding) -> str:
     what += f", {failed:,} failed" if 2 * failed > sum(row.calls for row in finding.rows) else ""
     others = sum(row.calls for row in finding.rows) - finding.calls
     if finding.named_ns:
-        return f"{what} ({words.took_of(finding, finding.named_ns)}){_elsewhere(finding, others)}."
+        each = f", {duration(finding.named_ns // finding.calls)} each" if finding.calls > 1 else ""
+        return f"{what}{each} ({words.took_of(finding, finding.named_ns)}){_elsewhere(finding, others)}."
     more = f", with {count(others, 'more call')} on it" if others else ""
     return f"{what}{more} ({words.took(finding)})."
 

@@ -17,9 +17,9 @@ def convoy(words: Wording, finding: Finding) -> str:
         waited = f"{threads} waited {count(finding.calls, 'time')} for locks ({finding.first.intrinsic})"
         return f"{waited} in {words.lines(finding)}{cut_off(finding)} ({words.took(finding)})."
     holder = words.line(site) if site else words.path(finding.about)
-    lock = "Python's interpreter lock, which was" if is_of_interpreter(finding) else "a lock"
+    lock = "Python's interpreter lock, given up at" if is_of_interpreter(finding) else "a lock held at"
     waited = f"{threads} waited {count(finding.calls, 'time')} at {words.lines(finding)}"
-    return f"{waited} for {lock} held at {holder} ({words.took(finding)})."
+    return f"{waited} for {lock} {holder} ({words.took(finding)})."
 
 
 def file_lock(words: Wording, finding: Finding) -> str:
