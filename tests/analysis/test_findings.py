@@ -123,6 +123,24 @@ def test_other_writes_are_no_tiny_ones(shop, detail, times, moved):
     assert shop.found() == []
 
 
+@pytest.mark.parametrize(
+    ("intrinsic", "kind", "detail"),
+    [
+        ("os.write", "file", "(other)"),
+        ("os.write", "file", "/tmp/*.log"),
+        ("os.fsync", "file", "(other)"),
+        ("os.stat", "file", "(other)"),
+        ("io.FileIO", "file", "/tmp/*.log"),
+        ("sqlite3.Connection.execute", "db", "(other)"),
+        ("psycopg2.connect", "db", "(other)"),
+    ],
+)
+def test_calls_whose_details_had_no_room_are_not_about_one(shop, intrinsic, kind, detail):
+    shop.call(intrinsic, kind, detail, times=2000, bytes=10)
+
+    assert shop.found() == []
+
+
 def test_a_file_that_is_forced_at_each_write_could_be_forced_once(shop):
     for _ in range(25):
         shop.call("os.write", "file", "/tmp/a.log", bytes=9000)
