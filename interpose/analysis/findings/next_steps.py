@@ -29,8 +29,8 @@ IMPORTS_SHARE = 0.5
 # A call that waits for work and uses less than this does nothing else.
 WORKS_NS = 1_000_000
 # Units of findings about a program. LINES: its lines were traced, which makes them slower. CALLS: some calls were not
-# recorded, and may have taken that time.
-LINES, CALLS = "line", "call"
+# recorded, and may have taken that time. END: it is Python's own, after the program's last line.
+LINES, CALLS, END = "line", "call", "end"
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
@@ -56,6 +56,8 @@ def computing(survey: Survey) -> Iterator[Finding]:
             made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
             made = replace(made, is_sampled=is_sampled, is_python=program not in others, is_merged=merged)
             yield from functions or [made]
+            ends_ns = sum(each.end_cpu_ns for each in survey.profiled.processes)
+            yield found("computing", (), time_ns=ends_ns, about=program, unit=END, floor=LARGE)
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
-from interpose.analysis.findings.next_steps import LINES
+from interpose.analysis.findings.next_steps import END, LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, writes
 from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
@@ -84,6 +84,7 @@ _IN_CASE = {
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
     "lines": "See what each line takes without that cost: interpose lines.",
+    "end": "Keep fewer objects; or flush and close everything, and end with os._exit, which frees none.",
     "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
     "function": "See its lines: interpose report --by line.",
     "library function": "See which lines call it: interpose profile --section cpu.",
@@ -167,8 +168,8 @@ def _is_native(finding: Finding) -> bool:
 
 
 def _case_of_computing(finding: Finding) -> str:
-    if finding.unit == LINES:
-        return "lines"
+    if finding.unit in (END, LINES):
+        return "end" if finding.unit == END else "lines"
     if finding.site:
         return _case_of_function(finding, finding.site)
     if finding.is_merged:
