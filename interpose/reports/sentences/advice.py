@@ -15,6 +15,7 @@ from interpose.analysis.findings.waits import HELD_LOCK, INTERPRETER_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
 from interpose.analysis.profile.profiled import IMPORTS, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
+from interpose.experiments.model.sampled import COLLECTOR
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
@@ -86,6 +87,7 @@ _IN_CASE = {
     "lines": "See what each line takes without that cost: interpose lines.",
     "end": "Keep fewer objects; or flush and close everything, and end with os._exit, which frees none.",
     "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
+    "collector": "It visits every object that refers to others: make fewer, or see gc.freeze() and gc.set_threshold().",
     "function": "See its lines: interpose report --by line.",
     "library function": "See which lines call it: interpose profile --section cpu.",
     "native function": "See its lines with a profiler of native code, such as perf annotate.",
@@ -180,7 +182,10 @@ def _case_of_computing(finding: Finding) -> str:
 
 
 def _case_of_function(finding: Finding, site: Site) -> str:
-    mostly = finding.inner[0].what if finding.inner else OWN_CODE
+    inner = finding.inner[0] if finding.inner else None
+    if COLLECTOR in (site.file, inner.site.file if inner and inner.site else ""):
+        return "collector"
+    mostly = inner.what if inner else OWN_CODE
     if mostly == IMPORTS:
         return "imports"
     if pickles(site):
