@@ -638,6 +638,16 @@ def test_one_slow_write_on_a_server_may_have_waited_for_a_lock(shop, name, state
     assert advice_for(told).startswith(advice)
 
 
+@pytest.mark.parametrize("package", ["sqlite3", "psycopg"])
+@pytest.mark.parametrize(("cpu_ms", "is_told"), [(700, True), (100, False)])
+def test_a_call_that_computes_for_many_rows_may_make_them(shop, package, cpu_ms, is_told):
+    statement = "insert into t values (?)"
+    shop.call(f"{package}.Cursor.executemany", "db", statement, each_ns=800 * MS, cpu_ns=cpu_ms * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert advice_for(told).startswith("It includes the code that makes its rows") == is_told
+
+
 def test_fetches_of_one_row_each_are_calls(shop):
     name = "psycopg.Cursor.fetchone"
     shop.numbers[name] = shop.intrinsic(name, "db", moves="rows")

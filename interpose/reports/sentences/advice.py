@@ -80,6 +80,7 @@ _IN_CASE = {
     ),
     "failed": "See why they fail: interpose events.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
+    "rows made": "It includes the code that makes its rows, such as a generator: see how long that takes by itself.",
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
@@ -209,6 +210,8 @@ def _case_of_statements(finding: Finding) -> str:
 def _case_of_waits(finding: Finding) -> str:
     is_statement, is_await = finding.rule == "slow statement", finding.rule == "slow awaits"
     first = asked(finding) if is_statement else finding.rows[0]
+    if first.verb == "executemany" and drivers.computes(finding):
+        return "rows made"
     is_write = first.kind == "db" and is_sql(first) and writes(first)
     if is_write and not drivers.is_in_process(first) and not drivers.computes(finding):
         return "slow write" if is_statement else "slow writes"
