@@ -14,6 +14,8 @@
     X(interpreters)       /* in the runtime: the first interpreter */ \
     X(interpreter_next)   /* in an interpreter: the next one */ \
     X(interpreter_threads) /* its first thread */ \
+    X(collecting)         /* address: whether the main interpreter collects garbage, 32 bits */ \
+    X(lock_holder)        /* address: the thread that had that interpreter's lock last */ \
     X(thread_bytes)       /* of a thread so much is read */ \
     X(thread_next)        /* the next thread of its interpreter */ \
     X(thread_tid)         /* the kernel's number of it */ \

@@ -62,6 +62,13 @@ static void tell_objects(struct interpreter_layout *layout)
     layout->interpreter_threads = offsetof(PyInterpreterState, threads.head);
 }
 
+static void tell_collector(struct interpreter_layout *layout)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Main();
+    layout->collecting = (uintptr_t)&interpreter->gc.collecting;
+    layout->lock_holder = (uintptr_t)&LOCK_OF(interpreter)->last_holder;
+}
+
 static void tell_frames(struct interpreter_layout *layout)
 {
     layout->thread_frame = offsetof(PyThreadState, THREAD_FRAME);
@@ -95,6 +102,7 @@ struct interpreter_layout sampled_layout(void)
 {
     struct interpreter_layout layout = {0};
     tell_objects(&layout);
+    tell_collector(&layout);
     tell_frames(&layout);
     tell_tasks(&layout);
     return layout;

@@ -36,7 +36,10 @@ static frame *caller_of(frame *called)
     X("_work", "/trio/_core/_thread_cache.py", "runs functions") \
     X("_main_loop", "/apscheduler/schedulers/blocking.py", "starts jobs at their times") \
     X("worker", "/opentelemetry/sdk/_shared_internal/", "exports in batches") \
-    X("_ticker", "/opentelemetry/sdk/metrics/_internal/export/", "exports at intervals")
+    X("_ticker", "/opentelemetry/sdk/metrics/_internal/export/", "exports at intervals") \
+    X("run", "/rich/live.py", "draws at intervals") \
+    X("run", "/rich/progress.py", "counts at intervals") \
+    X("run", "/tqdm/_monitor.py", "looks at progress bars at intervals")
 
 bool is_worker(void)
 {

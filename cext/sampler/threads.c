@@ -4,6 +4,7 @@
 
 #include "core/ticks.h"
 #include "sampler/calls.h"
+#include "sampler/collector.h"
 #include "sampler/memory.h"
 #include "sampler/native_code.h"
 #include "sampler/on_processor.h"
@@ -150,7 +151,18 @@ static bool ran_until_now(struct sampled_process *process, struct sampled_thread
     return stack.torn || stack.mark != mark;
 }
 
-/* Returns the mark of its stack. */
+/* Whether the thread runs the garbage collector, below a line of Python: then the stack of the sample says so. */
+static bool find_collector(struct sampled_process *process, const struct sampled_thread *thread, struct sample *sample)
+{
+    bool runs_python = sample->stack && sample->stack != STACK_NOT_READ;
+    if (!runs_python || (sample->state != SAMPLE_RUNS && sample->state != SAMPLE_READY))
+        return false;
+    uint32_t stack = sample->stack;
+    sample->stack = collector_below(process, thread, stack);
+    return sample->stack != stack;
+}
+
+/* Returns the mark of its stack; 0 where nothing more can be told of it. */
 static uint64_t sample_what_runs(struct sampled_process *process, struct sampled_thread *thread, struct sample *sample)
 {
     struct call_in_progress call = call_of(process, thread);
@@ -169,7 +181,7 @@ static uint64_t sample_what_runs(struct sampled_process *process, struct sampled
     sample->call = call.call;
     sample->intrinsic = call.intrinsic;
     thread->waited = 0;
-    return mark;
+    return find_collector(process, thread, sample) ? 0 : mark;
 }
 
 static void sample_what_waits(struct sampled_thread *thread, struct sample *sample)

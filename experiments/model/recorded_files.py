@@ -38,6 +38,7 @@ from interpose.experiments.metadata.log import Log, read_log
 from interpose.experiments.model.files import Damages, DataFile
 
 UNKNOWN = "?"
+MANY_DETAILS = "(other)"  # stands for details for which there is no room
 
 ALWAYS_THERE: dict[str, type[Any]] = {
     "overview": Overview,
@@ -93,7 +94,7 @@ class RecordedFiles:
     def string(self, number: int) -> str:
         """The string `number`; empty for 0, `(other)` for many details in one, `?` if it is not there."""
         if number in (0, OTHER):
-            return "(other)" if number else ""
+            return MANY_DETAILS if number else ""
         table = self._with_number(number, lambda process: process._strings)
         text = table.get(number) if table else None
         return self._missing("strings", number, UNKNOWN) if text is None else text

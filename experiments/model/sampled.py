@@ -28,6 +28,7 @@ NOT_READ = 2**32 - 1  # the stack of a sample with an unreadable stack
 ERRORS = 4096  # numbers of errors are below, those of reasons of our own are not
 IN_OTHER_NAMESPACE = 4096
 NEVER_NS = 2**64
+COLLECTOR = "Python's garbage collector"  # the file and the function of its frame: cext/sampler/collector.c
 _KEPT_STACKS = 500_000
 MEMORY_AT_MOST = 10_000_000
 RECORDS_AT_MOST = 20_000_000  # some 1.2 GiB: the sampler leaves off long before

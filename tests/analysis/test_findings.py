@@ -123,6 +123,24 @@ def test_other_writes_are_no_tiny_ones(shop, detail, times, moved):
     assert shop.found() == []
 
 
+@pytest.mark.parametrize(
+    ("intrinsic", "kind", "detail"),
+    [
+        ("os.write", "file", "(other)"),
+        ("os.write", "file", "/tmp/*.log"),
+        ("os.fsync", "file", "(other)"),
+        ("os.stat", "file", "(other)"),
+        ("io.FileIO", "file", "/tmp/*.log"),
+        ("sqlite3.Connection.execute", "db", "(other)"),
+        ("psycopg2.connect", "db", "(other)"),
+    ],
+)
+def test_calls_whose_details_had_no_room_are_not_about_one(shop, intrinsic, kind, detail):
+    shop.call(intrinsic, kind, detail, times=2000, bytes=10)
+
+    assert shop.found() == []
+
+
 def test_a_file_that_is_forced_at_each_write_could_be_forced_once(shop):
     for _ in range(25):
         shop.call("os.write", "file", "/tmp/a.log", bytes=9000)
@@ -666,6 +684,16 @@ def test_what_sqlite_waits_for_is_to_be_recorded(shop, statement, cpu_ms, is_ask
     (told,) = [each for each in found_in(shop.survey()) if each.rule in ("slow statement", "slow calls")]
 
     assert ("INTERPOSE=calls,native shows waits for the disk or locks" in advice_for(told)) == is_asked
+
+
+@pytest.mark.parametrize("package", ["sqlite3", "psycopg"])
+@pytest.mark.parametrize(("cpu_ms", "is_told"), [(700, True), (100, False)])
+def test_a_call_that_computes_for_many_rows_may_make_them(shop, package, cpu_ms, is_told):
+    statement = "insert into t values (?)"
+    shop.call(f"{package}.Cursor.executemany", "db", statement, each_ns=800 * MS, cpu_ns=cpu_ms * MS)
+    (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
+
+    assert advice_for(told).startswith("It includes the code that makes its rows") == is_told
 
 
 def test_fetches_of_one_row_each_are_calls(shop):

@@ -406,6 +406,29 @@ def test_the_main_thread_that_waits_for_a_worker_without_work_waits_for_it(trace
     assert (about, " watch" in sentence) == ("forked", True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "intrinsic", "taken_ns"), [("process", "os.waitpid", SECOND), ("sleep", "time.sleep", SECOND // 100)]
+)
+@pytest.mark.parametrize(("is_main", "is_own"), [(0, 0), (1, 0), (0, 1)])
+def test_threads_of_packages_that_watch_over_children_are_no_cause(
+    tmp_path, kind, intrinsic, taken_ns, is_main, is_own
+):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    own = build.stack(build.site("/home/u/app.py", 8, "main")) if is_own else 0
+    watches = build.stack(build.site("/venv/lib/site-packages/cluster/process.py", 250, "_watch", own=0), own)
+    number, times = build.intrinsic(intrinsic, kind), SECOND // taken_ns
+    build.events([
+        event(each * taken_ns, taken_ns, call=each + 1, stack=watches, intrinsic=number) for each in range(times)
+    ])
+    build.child(end_ns=START_NS + SECOND, pid=77, how=3, stack=watches, command=build.string("/usr/bin/worker"))
+    build.thread(end_ns=START_NS + SECOND, main=is_main)
+    build.ended(SECOND, 0)
+
+    found = found_in(Survey(Analysis(Experiment(str(build.write())))))
+
+    assert ("child processes" in [each.rule for each in found]) == bool(is_main or is_own)
+
+
 def test_of_children_that_lived_at_once_a_wait_is_for_those_whose_ends_it_saw(traced):
     done = traced("""
     import subprocess, threading

@@ -649,6 +649,9 @@ WORKERS = {
     "apscheduler/schedulers/blocking.py": ("_main_loop", "Event"),
     "opentelemetry/sdk/_shared_internal/__init__.py": ("worker", "Event"),
     "opentelemetry/sdk/metrics/_internal/export/__init__.py": ("_ticker", "Event"),
+    "rich/live.py": ("run", "Event"),
+    "rich/progress.py": ("run", "Event"),
+    "tqdm/_monitor.py": ("run", "Event"),
     "waitress/others.py": ("handler_thread", "Condition"),
 }
 

@@ -82,6 +82,25 @@ def test_cpu_time_after_the_last_sample_is_a_line_and_no_finding(tmp_path):
     assert "computing" not in [each.rule for each in found_in(screen.survey)]
 
 
+@pytest.mark.parametrize("signal", ["", "9"])
+def test_the_end_of_python_is_a_line_and_a_finding_of_its_own(tmp_path, signal):
+    build = Build(tmp_path / "t.1.er", call_ns=0, inside_ns=0)
+    work = build.sampled_stack((f"{SHOP}/batch.py", 3, "work"))
+    for number in range(1, 101):
+        build.thread_sample(START_NS + number * 10 * MS, cpu_ns=number * 10 * MS, stack=work if number <= 60 else 0)
+    build.thread(end_ns=START_NS + 1000 * MS, end_cpu_ns=1000 * MS, tid=1, main=1)
+    build.ended(1000 * MS, 1000 * MS)
+    build.log_events.append(f'<event kind="exit" time_ns="{START_NS + 1000 * MS}" status="0" signal="{signal}"/>')
+
+    rows = rows_of(screen_of(build, 200))
+
+    place = next(number for number, line in enumerate(rows) if line.startswith("code"))
+    assert rows[place + 1].startswith("work 0.600 s batch.py:3")
+    assert rows[place + 2] == "no Python code 0.400 s Python's end, C threads"
+    told = any("Python computes after the program's last line" in row and "(400 ms of 1.00 s)" in row for row in rows)
+    assert told != bool(signal)
+
+
 def test_the_functions_of_requests_stand_below_their_kind(batch):
     rows = rows_of(screen_of(batch))
 

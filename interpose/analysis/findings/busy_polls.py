@@ -30,7 +30,7 @@ _OF_A_CHILD = 10
 def busy_polls(survey: Survey) -> Iterator[Finding]:
     """The same question from one line, nearly each time with the same answer, and nothing else in between."""
     experiment = survey.analysis.experiment
-    asked = [each for each in survey.of_kind("file") if asks_in_vain(each)]
+    asked = [each for each in survey.of_kind("file") if asks_in_vain(each) and not each.is_of_many]
     asked += [each for each in survey.of_kind("process") if each.verb in _WAITING and _is_dense(each)]
     for (detail, _, kind), rows in grouped(asked, lambda each: (each.detail, each.site, each.kind)):
         living = [each for each in children_of(experiment) if each.wall_ns and _lived(each, rows)]

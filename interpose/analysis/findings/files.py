@@ -47,7 +47,7 @@ _DISTINCT_REQUEST = re.compile(r"(GET |HEAD )?https?://\S+")
 
 def tiny_transfers(survey: Survey) -> Iterator[Finding]:
     """Many reads or writes of few bytes on one file."""
-    moving = [each for each in survey.of_kind("file") if each.bytes and each.detail]
+    moving = [each for each in survey.of_kind("file") if each.bytes and _is_of_one_file(each)]
     for (detail, _), rows in grouped(moving, lambda each: (each.detail, each.intrinsic)):
         calls, wall_ns = total_of(rows)
         moved = sum(each.bytes for each in rows)
@@ -57,10 +57,15 @@ def tiny_transfers(survey: Survey) -> Iterator[Finding]:
             yield found("tiny reads and writes", rows, bound_ns, units=units, unit="buffer", about=detail, floor=floor)
 
 
+def _is_of_one_file(each: Calls) -> bool:
+    """Whether the file is known. A `*` stands for the numbers in the names of many."""
+    return bool(each.detail) and not each.is_of_many and "*" not in each.detail
+
+
 def forced_writes(survey: Survey) -> Iterator[Finding]:
     """Files forced to the disk more often than once a transaction or, without these, once a file."""
     of_files = survey.of_kind("file")
-    forcing = [each for each in of_files if each.verb in FORCING]
+    forcing = [each for each in of_files if each.verb in FORCING and not each.is_of_many]
     for (_, transaction), rows in grouped(forcing, lambda each: (each.site, each.transaction)):
         calls, wall_ns = total_of(rows)
         files = sum(_files_of(each, of_files) for each in {each.detail for each in rows})
@@ -100,7 +105,7 @@ def work_repeated(survey: Survey) -> Iterator[Finding]:
 
 def _files_again(survey: Survey) -> Iterator[Finding]:
     """Files that are opened, or asked for, again and again, ten times for each time that they are changed."""
-    of_paths = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith("<")]
+    of_paths = [each for each in survey.of_kind("file") if _is_of_one_file(each) and not each.detail.startswith("<")]
     of_paths = [each for each in of_paths if not asks_in_vain(each)]  # who polls needs the next answer
     for detail, rows in grouped(of_paths, lambda each: each.detail):
         changes, _ = total_of(each for each in rows if each.verb in CHANGING)
@@ -131,7 +136,8 @@ def _made_again(rows: Iterable[Calls], enough: int) -> Iterator[tuple[int, list[
 def reopened(survey: Survey, function: tuple[str, str]) -> tuple[str, int]:
     """The file that a line of `function` of the application opened most often while no recorded call changed it, and
     how often: at least ten times in each process, or none."""
-    of_files = [each for each in survey.of_kind("file") if each.detail and not each.detail.startswith(_NO_FILES)]
+    of_files = [each for each in survey.of_kind("file") if _is_of_one_file(each)]
+    of_files = [each for each in of_files if not each.detail.startswith(_NO_FILES)]
     opening = [each for each in of_files if each.verb in OPENING]
     mine = [each for each in opening if each.site and (each.site.function, each.site.file) == function]
     found = ("", 0)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from interpose.analysis.consolidation.sums import Sums
 from interpose.analysis.profile.profiled import NO_CALLERS, Callers
 from interpose.analysis.transactions.estimate import Population, scaled
+from interpose.experiments.model.recorded_files import MANY_DETAILS
 from interpose.experiments.model.stacks import Site
 
 # One call of a database takes far longer than the others if it waits for a lock or for the disk. Shorter ones do so by
@@ -142,6 +143,11 @@ class Calls:
         """What calls have in common that are one row of the evidence."""
         flags = self.is_end, bool(self.sampled_in), bool(self.among), self.is_part
         return self.kind, self.intrinsic, self.site, self.work, self.detail, self.transaction, *flags
+
+    @property
+    def is_of_many(self) -> bool:
+        """Whether they have different details, which are unknown."""
+        return self.detail == MANY_DETAILS
 
     @property
     def wait_ns(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from interpose.analysis.calls.groupings import program_label
 from interpose.analysis.consolidation.merging import is_merged
 from interpose.analysis.findings.files import reopened
-from interpose.analysis.findings.finding import LARGE, Finding, Inner, found
+from interpose.analysis.findings.finding import BY_CHANCE_NS, LARGE, Finding, Inner, found
 from interpose.analysis.findings.survey import Survey, grouped, total_of
 from interpose.analysis.profile.profiled import IMPORTS, LIBRARIES, OWN_CODE, Function, Part, function_of
 from interpose.analysis.recording.left_out import has_lost, left_out
@@ -29,8 +29,8 @@ IMPORTS_SHARE = 0.5
 # A call that waits for work and uses less than this does nothing else.
 WORKS_NS = 1_000_000
 # Units of findings about a program. LINES: its lines were traced, which makes them slower. CALLS: some calls were not
-# recorded, and may have taken that time.
-LINES, CALLS = "line", "call"
+# recorded, and may have taken that time. END: it is Python's own, after the program's last line.
+LINES, CALLS, END = "line", "call", "end"
 
 
 def computing(survey: Survey) -> Iterator[Finding]:
@@ -56,6 +56,9 @@ def computing(survey: Survey) -> Iterator[Finding]:
             made = found("computing", (), time_ns=cpu_ns, about=program, unit=unit)
             made = replace(made, is_sampled=is_sampled, is_python=program not in others, is_merged=merged)
             yield from functions or [made]
+            ends_ns = sum(each.end_cpu_ns for each in survey.profiled.processes)
+            if ends_ns >= max(HOT_SHARE * cpu_ns, BY_CHANCE_NS):
+                yield found("computing", (), time_ns=ends_ns, about=program, unit=END)
 
 
 def _hot_functions(survey: Survey, least_ns: float) -> Iterator[Finding]:

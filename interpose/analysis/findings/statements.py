@@ -48,7 +48,7 @@ _OF_ITS_OWN = re.compile(r"|:memory:|<.*>")  # a connection that shares nothing 
 def repeated_statements(survey: Survey) -> Iterator[Finding]:
     """The same statement from one line many times within a transaction; without these, many times at all."""
     database = survey.of_kind("db")
-    told = [each for each in database if each.detail and each.site]
+    told = [each for each in database if each.detail and not each.is_of_many and each.site]
     asking = [each for each in told if not (_connects(each) or _controls(each) or goes_on(each.intrinsic))]
     statements = [each for each in asking if not _has_many(each)]
     fetches = _Fetches(database)
@@ -83,7 +83,7 @@ def commits_one_by_one(survey: Survey) -> Iterator[Finding]:
 
 def reconnects(survey: Survey) -> Iterator[Finding]:
     """The same address or database connected to again and again."""
-    connects = [each for each in survey.connects if _connects(each) and not mostly_failed([each])]
+    connects = [each for each in survey.connects if _connects(each) and not (each.is_of_many or mostly_failed([each]))]
     for (_, detail), rows in grouped(connects, lambda each: (each.kind, each.detail)):
         calls, wall_ns = total_of(rows)
         units = threads_of(rows)

@@ -14,7 +14,7 @@ from interpose.analysis.findings.pool_work import may_be_cause
 from interpose.analysis.findings.programs import Programs, has_program_only, is_lock, is_message
 from interpose.analysis.findings.row_locks import held_meanwhile
 from interpose.analysis.findings.survey import Survey, grouped, threads_of, total_of
-from interpose.analysis.findings.watching import Watching
+from interpose.analysis.findings.watching import Watching, waited_by_packages
 from interpose.analysis.recording.children import Children, children_of
 from interpose.analysis.recording.installed import package_of, packages_above
 from interpose.analysis.recording.lineage import forkserver_line
@@ -160,6 +160,7 @@ def child_processes(survey: Survey) -> Iterator[Finding]:
     floor = Floor(share=SLOW_SHARE)
     of_files = {each.name for process in experiment.processes for each in process.intrinsics if each.kind == "file"}
     calls = [each for each in survey.of_kind("process") if each.intrinsic not in NO_WAITS and not is_message(each)]
+    calls = [each for each in calls if not waited_by_packages(survey, each)]
     watching = Watching(survey, [each for each in calls if not _is_anyones(each, of_files)])
     for (site, _), rows in grouped(calls, lambda each: (each.site, parents.isdisjoint(each.seen_ns))):
         living = [each for each in children if any(_lived_meanwhile(each, row) for row in rows)]
@@ -209,7 +210,8 @@ def polling_package(rows: Sequence[Calls]) -> str:
 def _polls(survey: Survey) -> Iterator[Finding]:
     """Short sleeps of an installed package while child processes lived that the same package started."""
     experiment = survey.analysis.experiment
-    for _, rows in grouped(survey.of_kind("sleep"), lambda each: each.site):
+    sleeps = [each for each in survey.of_kind("sleep") if not waited_by_packages(survey, each)]
+    for _, rows in grouped(sleeps, lambda each: each.site):
         package = polling_package(rows)
         there = [each for each in children_of(experiment) if package in each.packages] if package else []
         living = [each for each in there if any(_lived_meanwhile(each, row) for row in rows)]

@@ -37,7 +37,7 @@ class Watching:
         """The waits `rows` for `children`. If only threads other than main ones wait, and all the children were mostly
         idle, only the part of the waits in which the children were not idle."""
         busy = max((self._busy_share(each) for each in children), default=1.0)
-        is_idle = busy < 1 - IDLE_SHARE and not any(self._is_main(*thread) for row in rows for thread in row.threads)
+        is_idle = busy < 1 - IDLE_SHARE and not _are_of_main_threads(self._survey, rows)
         return [replace(row, wall_ns=round(row.wall_ns * busy)) for row in rows] if is_idle else rows
 
     def _awaited_from(self, life: Life) -> Site | None:
@@ -72,6 +72,17 @@ class Watching:
         ]
         return max(busy, default=1.0)
 
-    def _is_main(self, process: int, thread: int) -> bool:
-        threads = self._survey.analysis.experiment.processes[process].threads
-        return any(each.record.main for each in threads if each.number == thread)
+
+def waited_by_packages(survey: Survey, each: Calls) -> bool:
+    """Whether only threads of packages waited, below no line of the program and in no pool: those watch over children
+    for as long as these live. Where the program needs what a child does, it waits itself."""
+    is_of_package = each.site is not None and not each.site.own and each.work is None
+    return is_of_package and not _are_of_main_threads(survey, [each])
+
+
+def _are_of_main_threads(survey: Survey, rows: Iterable[Calls]) -> bool:
+    """Whether some of these calls are."""
+    processes = survey.analysis.experiment.processes
+    made = {thread for row in rows for thread in row.threads}
+    threads = ((number, each) for process, number in made for each in processes[process].threads)
+    return any(each.record.main and each.number == number for number, each in threads)

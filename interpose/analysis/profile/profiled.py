@@ -21,6 +21,7 @@ from interpose.analysis.profile.estimated_stacks import NOT_READABLE, EstimatedS
 from interpose.analysis.profile.pickling import pickles
 from interpose.analysis.profile.unsampled import unsampled
 from interpose.analysis.profile.weights import OUTSIDE_CALLS, Place, Pool, Walked, walk
+from interpose.analysis.recording.ending import ending
 from interpose.analysis.time.run_queue import Unseen, delay_in_calls, delays_of, unseen_by_thread, unseen_wait
 from interpose.analysis.transactions.estimate import is_sampled
 from interpose.experiments.model.process import Process
@@ -102,6 +103,14 @@ class ProcessProfile:
         """What was spent in each pool, sampled or not; a pool may be there twice."""
         yield from self.spent.items()
         yield from self.unsampled.items()
+
+    @property
+    def end_cpu_ns(self) -> int:
+        """The CPU time of Python's own end: of the main thread of a process that exited, after its last Python code."""
+        if ending(self.process).state != "exit":
+            return 0
+        main = [each.number for each in self.process.threads if each.record.main]
+        return sum(self.walked.after_python_ns.get(each, 0) for each in main)
 
     def kind_of(self, pool: Pool) -> str:
         """The kind of the calls of a pool; `code` for time outside calls."""

@@ -106,7 +106,8 @@ class Seen(NamedTuple):
 class Walked:
     """The samples of one process. `seen` is the last one of each thread. `delays_ns` is how long each thread waited for
     CPU between its first sample and its last one, `ready` in how many of them; `unplaced` are samples of threads that
-    had recorded nothing yet, `unplaced_ns` the CPU time of these, by stack."""
+    had recorded nothing yet, `unplaced_ns` the CPU time of these, by stack. `after_python_ns` is the CPU time of each
+    thread from the last sample with Python code on."""
 
     pools: dict[Pool, Weights] = field(default_factory=lambda: defaultdict(Weights))
     seen: dict[int, Seen] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class Walked:
     torn: int = 0
     unplaced: int = 0
     unplaced_ns: Counter[int] = field(default_factory=Counter)
+    after_python_ns: dict[int, int] = field(default_factory=dict)
 
 
 class _Share(NamedTuple):
@@ -145,6 +147,7 @@ class _Thread:
     samples: int = 0
     ready: int = 0
     ran_ns: int = 0
+    python_ns: int = 0  # the CPU time that it had used at the last sample with Python code
     ran: _Share | None = None
     opening: _Share | None = None
     carried: list[_Share] = field(default_factory=list)
@@ -204,6 +207,7 @@ def walk(
     for number, thread in threads.items():
         _settle(thread)
         made.seen[number] = Seen(thread.last_ns, thread.last_cpu_ns, thread.usual_ns)
+        made.after_python_ns[number] = thread.last_cpu_ns - thread.python_ns if thread.python_ns else 0
     made.delays_ns.update({number: thread.delay_ns for number, thread in threads.items()})
     made.ready.update({number: thread.ready for number, thread in threads.items()})
     return made
@@ -232,6 +236,7 @@ def _take(made: Walked, thread: _Thread, sample: SampleRecord, pool_of: PoolOf |
     thread.samples += samples
     thread.last_ns, thread.last_cpu_ns = sample.last_ns, max(sample.cpu_ns, thread.last_cpu_ns)
     thread.delay_ns = max(sample.run_delay_ns - thread.delayed_before_ns, 0)
+    thread.python_ns = thread.last_cpu_ns if sample.stack else thread.python_ns
     place = Place(sample.stack, sample.task)
     made.torn += samples if sample.stack == NOT_READ else 0
     key = pool_of(sample) if pool_of else None

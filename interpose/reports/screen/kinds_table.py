@@ -10,7 +10,7 @@ from interpose.analysis.calls.account import Share
 from interpose.analysis.calls.profile import Profile, by_kind
 from interpose.analysis.calls.rows import BEFORE, CODE, OVERHEAD, Row, is_uncertain, wait_ns
 from interpose.analysis.findings.survey import Times
-from interpose.analysis.profile.profiled import NOT_SAMPLED, Function
+from interpose.analysis.profile.profiled import NO_PYTHON, NOT_SAMPLED, Function
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.metadata.log import Log
 from interpose.kinds import CONTAINERS
@@ -34,6 +34,8 @@ _LONGEST_FUNCTION, _LEAST_COMMENT = 11, 12
 _LEAST_SHARE = 0.01  # of the CPU time, or of the thread time: smaller items have no line
 # The comments of the rows are shorter than in other formats, for 80 columns.
 _COMMENTS = {OVERHEAD: "estimated", BEFORE: "overwritten"}
+# Rows below `code` that stand for no function, with their comments.
+_WITHOUT_CODE = {NO_PYTHON: "Python's end, C threads", NOT_SAMPLED: "no samples then"}
 
 
 _KIND_COLUMNS = (
@@ -114,8 +116,9 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
         if each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
             yield _function_cells(each, scale, places, row.sums.self_cpu_ns, screen.width >= _WIDE)
     for each in every:
-        if each.site == NOT_SAMPLED and each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
-            yield [f"  {NOT_SAMPLED.function}", "", "", scale.show(each.code.cpu_ns), "", "", "no samples then"]
+        if each.site in _WITHOUT_CODE and each.code.cpu_ns >= max(_LEAST_SHARE * screen.profile.total.cpu_ns, 1):
+            comment = _WITHOUT_CODE[each.site]
+            yield [f"  {each.site.function}", "", "", scale.show(each.code.cpu_ns), "", "", comment]
     if kind == CODE:
         yield from _wait_cells(screen, scale)
 

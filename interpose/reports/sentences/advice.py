@@ -9,7 +9,7 @@ from interpose.analysis.findings.event_loops import NATIVE_LOOP
 from interpose.analysis.findings.failures import mostly_failed
 from interpose.analysis.findings.finding import Finding
 from interpose.analysis.findings.lock_waits import path_tried
-from interpose.analysis.findings.next_steps import LINES
+from interpose.analysis.findings.next_steps import END, LINES
 from interpose.analysis.findings.programs import has_program_only
 from interpose.analysis.findings.sockets import is_send
 from interpose.analysis.findings.statements import has_sql, is_redis, is_sql, takes_locks, writes
@@ -18,6 +18,7 @@ from interpose.analysis.findings.waits import HELD_LOCK, POLL
 from interpose.analysis.profile.pickling import pickles, sends
 from interpose.analysis.profile.profiled import IMPORTS, NO_PYTHON, OWN_CODE
 from interpose.analysis.time.turns import NATIVE_SELECTORS
+from interpose.experiments.model.sampled import COLLECTOR
 from interpose.experiments.model.stacks import Site
 from interpose.kinds import NATIVE
 from interpose.reports.sentences.databases import asked
@@ -89,6 +90,7 @@ _IN_CASE = {
     "failed": "See why they fail: interpose events.",
     "deadlock of a database": "Lock the rows in the same order in every transaction: for example, sorted by their key.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
+    "rows made": "It includes the code that makes its rows, such as a generator: see how long that takes by itself.",
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
     "statement in process": (
         "Look at its query plan: an index, fewer rows. INTERPOSE=calls,native shows waits for the disk or locks."
@@ -101,7 +103,9 @@ _IN_CASE = {
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
     "lines": "See what each line takes without that cost: interpose lines.",
+    "end": "Keep fewer objects; or flush and close everything, and end with os._exit, which frees none.",
     "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
+    "collector": "It visits every object that refers to others: make fewer, or see gc.freeze() and gc.set_threshold().",
     "function": "See its lines: interpose report --by line.",
     "library function": "See which lines call it: interpose profile --section cpu.",
     "native function": "See its lines with a profiler of native code, such as perf annotate.",
@@ -209,8 +213,8 @@ def _is_native(finding: Finding) -> bool:
 
 
 def _case_of_computing(finding: Finding) -> str:
-    if finding.unit == LINES:
-        return "lines"
+    if finding.unit in (END, LINES):
+        return "end" if finding.unit == END else "lines"
     if finding.site:
         return _case_of_function(finding, finding.site)
     if finding.is_merged:
@@ -221,7 +225,10 @@ def _case_of_computing(finding: Finding) -> str:
 
 
 def _case_of_function(finding: Finding, site: Site) -> str:
-    mostly = finding.inner[0].what if finding.inner else OWN_CODE
+    inner = finding.inner[0] if finding.inner else None
+    if COLLECTOR in (site.file, inner.site.file if inner and inner.site else ""):
+        return "collector"
+    mostly = inner.what if inner else OWN_CODE
     if mostly == IMPORTS:
         return "imports"
     if pickles(site):
@@ -248,6 +255,8 @@ def _case_of_waits(finding: Finding) -> str:
     if finding.rule == "slow calls" and is_send(finding.rows[0]):
         return "sending"
     first = asked(finding) if is_statement else finding.rows[0]
+    if first.verb == "executemany" and drivers.computes(finding):
+        return "rows made"
     if first.kind == "db" and drivers.is_in_process(first) and not drivers.computes(finding):
         is_known = any(row.native_wait_ns for row in finding.rows)
         return "" if is_known else "statement in process" if is_statement else "calls in process"

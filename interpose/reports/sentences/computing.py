@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interpose.analysis.findings.finding import Finding
-from interpose.analysis.findings.next_steps import CALLS, LINES, OWN_SHARE
+from interpose.analysis.findings.next_steps import CALLS, END, LINES, OWN_SHARE
 from interpose.analysis.findings.unseen_waits import INTERPRETER_LOCK
 from interpose.analysis.profile.profiled import NO_PYTHON, OWN_CODE
 from interpose.reports.formats.units import count, percent
@@ -27,6 +27,9 @@ def unexplained(words: Wording, finding: Finding) -> str:
 
 
 def computing(words: Wording, finding: Finding) -> str:
+    if finding.unit == END:
+        used = f"CPU time ({words.took(finding)})"
+        return f"Python computes after the program's last line, mostly to free its objects: {used}."
     does = "computes, or makes calls that were not recorded" if finding.unit == CALLS else "computes"
     if finding.site:
         what, called = _what_computes(words, finding), _called(words, finding)
