@@ -125,8 +125,9 @@ def is_recorded():
 
 
 def _another_interpreter_is_recorded():
-    """The same in another interpreter than the first, where it spares most of the start. CPython tells that from 3.13
-    on; before, and if this fails, the session finds it out. Nothing stays imported."""
+    """Whether this is not the first interpreter, and the process is recorded: then most of the start is not needed.
+    CPython says which interpreter is the first only from 3.13 on. Before, or if this check fails, the session finds
+    out. Nothing stays imported."""
     is_first = getattr(sys.modules["_thread"], "_is_main_interpreter", None)
     if is_first is None or is_first():
         return False

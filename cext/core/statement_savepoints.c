@@ -2,13 +2,13 @@
 
 #include "core/statement_words.h"
 
-/* Behind the word, or at once where another one stands. */
+/* The place behind the word; `at` itself if another word is there. */
 static char *past(char *at, char *end, const char *word)
 {
     return is_word_at(at, end, word) ? next_word(at, end) : at;
 }
 
-/* Where the name begins in a statement that makes, releases or goes back to a savepoint; NULL in others. */
+/* Where the name begins in a statement that sets, releases or rolls back to a savepoint; NULL in others. */
 static char *name_of_savepoint(char *text, char *end)
 {
     if (is_word_at(text, end, "rollback")) {

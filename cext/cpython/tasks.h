@@ -38,5 +38,5 @@ VISIBLE PyObject *const *find_running_tasks(void);
 /* The event loop that runs on the thread from now on, or none. */
 VISIBLE void loop_runs(const PyObject *loop);
 
-/* The thread's hooks of asynchronous generators were set, or restored, or may have been before it was recorded. */
+/* The thread's hooks of asynchronous generators were set or restored, or may have been set before the thread was recorded. */
 VISIBLE void loop_hooks_are_set(void);

@@ -27,7 +27,7 @@ struct call {
     struct descriptor seen; /* what `known` points to */
 #endif
     struct child *child; /* if it is recorded before it is attempted: its record, or NULL */
-    struct call *around; /* if it starts a program: the call of this kind in which, or in whose child, it is made */
+    struct call *around; /* if it starts a program: the outer call of this kind, in which or in whose child it is made, or NULL */
 };
 
 #if IS_FREE_THREADED

@@ -14,8 +14,8 @@
 enum { DESCRIPTORS_KNOWN = 8192 };
 
 /* `inherited`: a pipe that the process has had from its start or its fork, so its other end is another's. */
-/* `process`: it becomes readable when a process ends (pidfd_open(2)), or with what the program behind a pseudo-terminal writes (its
-   master). */
+/* `process`: it becomes readable when a process ends (pidfd_open(2)), or when the program behind a pseudo-terminal writes
+   (the terminal's master). */
 enum role { ROLE_NONE, ROLE_CLIENT, ROLE_CONNECTION, ROLE_LISTENER, ROLE_INHERITED, ROLE_PROCESS };
 /* `for_work`: sent or received within a wait for work (BLPOP, a subscription), so what comes next is work, not an answer. */
 enum last { LAST_NOTHING, LAST_SENT, LAST_RECEIVED, LAST_FOR_WORK };

@@ -10,8 +10,8 @@
 
 enum { FUNCTION = 21 }; /* the place of preexec_fn among the arguments */
 
-/* The innermost call of this thread that starts a program, or becomes one; NULL if there is none. The function of
-   fork_exec's may make such calls, and the child has a copy of all of them. */
+/* The innermost call of this thread that starts a program, or becomes one; NULL if there is none. The preexec_fn of
+   fork_exec may make such calls, and the child has a copy of all of them. */
 static __thread struct call *starting __attribute__((tls_model("initial-exec")));
 
 static int exchanged;
@@ -22,7 +22,7 @@ static bool runs_a_function_first(const struct call *call)
     return function && function != Py_None;
 }
 
-/* The call in whose child this is, NULL if nothing is to be noted: execv is noted where it is called. */
+/* The call whose child this process is; NULL if there is nothing to note, as for execv, which is noted where it is called. */
 static struct call *to_note(void)
 {
     return starting && runs_a_function_first(starting) ? starting : NULL;
@@ -92,7 +92,7 @@ static void exchange_all(const void *within)
 
 void forked_exec_begin(struct call *call)
 {
-    if (current_thread->record->fields.depth >= OPEN_CALLS) /* it is dropped, and nobody tells its end */
+    if (current_thread->record->fields.depth >= OPEN_CALLS) /* the call is dropped, and its end is not reported */
         return;
     call->child = NULL;
     call->around = starting;

@@ -11,7 +11,7 @@
 /* A call begins that starts a program, or becomes one: fork_exec, execv. */
 void forked_exec_begin(struct call *call);
 
-/* The call, any call, has ended. */
+/* `call` has ended; it need not be the innermost one. */
 void forked_exec_over(const struct call *call);
 
 /* Restore what was exchanged. False if somebody else has replaced ours since. */

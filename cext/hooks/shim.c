@@ -20,7 +20,7 @@ static void forget_what_may_have_changed(void)
     __atomic_store_n(&holders_unknown, true, __ATOMIC_RELAXED);
 }
 
-/* An event loop may run on the thread already, and has announced itself earlier. */
+/* An event loop may already run on the thread, and announced itself before the thread was recorded. */
 static void meet_thread(void)
 {
     see_first_time();

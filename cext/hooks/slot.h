@@ -40,7 +40,7 @@ typedef struct _object PyObject; /* as Python has it; programs without Python ha
     X(type,       "the name of a class") \
     X(module,     "the name of a module that is imported") \
     X(outermost,  "RELEASE SAVEPOINT if an attribute is false: a block that ends within another transaction") \
-    X(nested,     "RELEASE SAVEPOINT if an attribute is true: the same, of a block that says the opposite of itself") \
+    X(nested,     "RELEASE SAVEPOINT if an attribute is true: a block that ends within another transaction") \
     X(topic,      "the topic of a message of Kafka, or the one that all of a list have") \
     X(name,       "what was said when it was marked")
 

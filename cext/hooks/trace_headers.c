@@ -11,7 +11,7 @@
 
 enum { HEADERS_AT_MOST = 256, STATES_BYTES = 1 << 16 };
 
-/* A header, and its names: of a WSGI environment, as waitress keeps it, as tornado does, of a message of celery. */
+/* A header, and its names: in a WSGI environment, in waitress, in tornado, in a message of celery. */
 enum { KEYS = 4, KEY_OF_LINES = 2 };
 struct header {
     const char *const words[KEYS];
@@ -89,7 +89,7 @@ static PyObject *header_among(PyObject *pairs, const struct header *header)
     return found;
 }
 
-/* Of a list of lines, as tornado keeps them, the only one; takes the list. NULL if there are several. */
+/* The only line of a list of lines, as tornado keeps them; NULL if there are several. Takes over the list's reference. */
 static PyObject *only_line(PyObject *lines)
 {
     if (!PyList_CheckExact(lines))

@@ -105,7 +105,7 @@ static bool look_up(pid_t thread, int64_t number, char path[PATH_ROOM], struct s
     return bytes > 0 && stat(link, status) == 0;
 }
 
-/* The call that opened it says what it is, but for a terminal and its master: when it is looked up, it may be another one. */
+/* The call that opened it says what it is, except for a terminal and its master: when it is looked up, it may be another one. */
 static void learn(struct known_descriptor *known, struct kernel_texts *texts, pid_t thread, int64_t number)
 {
     static const char *const streams[] = {"<stdin>", "<stdout>", "<stderr>"};

@@ -2,7 +2,8 @@
 
 #include "sampler/remote.h"
 
-/* Whether its interpreter does, and this thread has the interpreter's lock: others may compute without it meanwhile. */
+/* Whether the interpreter collects garbage in this thread, which then has the interpreter's lock. Other threads may compute
+   without the lock meanwhile. */
 static bool collects(const struct sampled_process *process, const struct sampled_thread *thread)
 {
     uint32_t is_collecting = 0;

@@ -131,7 +131,7 @@ struct sampled_process {
     int environment; /* its /proc/PID/environ, which reads as empty after an exec; -1 if it was empty from the start */
     struct sampled_thread *threads;
     uint32_t thread_count, thread_room;
-    uint64_t unnumbered; /* while they are listed: the last state with the number of no thread of this process; 0 if there is none */
+    uint64_t unnumbered; /* while threads are listed: the last state whose number is of no thread of this process; 0 if none */
     uint64_t chosen_ns, round_ns; /* when the sampler wanted to wake for this round, and when it did */
     bool is_at_tick;     /* it woke at a tick of the kernel's */
     uint64_t heads_seen; /* a key of the first threads of its interpreters, or how many threads: another when one comes */

@@ -102,7 +102,7 @@ static bool is_task(const struct sampled_process *process, uint32_t tid)
 }
 
 /* The first thread of a child that C code forked without telling its Python: its state still has the number of the thread that
-   forked. The oldest such state, for states of threads that have ended may be there, too. */
+   forked. It is the oldest such state: there may also be states of threads that have ended. */
 static void note_first_thread(struct sampled_process *process)
 {
     const struct sampled_thread *known = known_thread(process, (uint32_t)process->pid);

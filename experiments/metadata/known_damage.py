@@ -1,4 +1,4 @@
-"""The damage of what an experiment was made of, an archive or others, so that it is not taken for a whole one."""
+"""The damage of the archive or experiments that an experiment was made from, so that it is not taken for whole."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_threads_that_serve_without_a_break_are_told(tmp_path):
     analysis = served(tmp_path / "t.1.er", (GET, MS), (GET, 3 * MS))
 
     assert told(analysis) == [
-        " busy  96 % of the time, 2 threads that serve requests or tasks: more of these may wait for a free thread, "
+        " busy  96 % of the time, 2 threads that serve requests or tasks: new work may wait for a free thread, "
         "and response times do not include that wait"
     ]
 

@@ -318,7 +318,7 @@ def test_awaits_that_return_as_another_task_ends_its_transaction_waited_for_it(l
 
     assert (finding.first.site.line, finding.held_ns) == (50, 3 * 201 * MS)
     assert words.endswith("a transaction was in progress that took locks at orders.py:60 line_60 (603 ms).")
-    assert advice_for(finding).startswith("It probably had the lock")
+    assert advice_for(finding).startswith("That transaction probably had the lock")
 
 
 def test_a_task_that_waited_longer_for_its_work_did_not_ask_one_by_one(loop):

@@ -469,7 +469,7 @@ def test_the_advice_about_slow_sending_is_about_who_receives(shop):
 
     (slow,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
 
-    assert advice_for(slow) == "Send less, or look at who receives it, and at how busy the machine is."
+    assert advice_for(slow) == "Send less data, or look at the receiver, and at how busy the machine is."
 
 
 def test_the_same_in_several_transactions_is_one_finding(shop):
@@ -693,7 +693,7 @@ def test_a_call_that_computes_for_many_rows_may_make_them(shop, package, cpu_ms,
     shop.call(f"{package}.Cursor.executemany", "db", statement, each_ns=800 * MS, cpu_ns=cpu_ms * MS)
     (told,) = [each for each in found_in(shop.survey()) if each.rule == "slow calls"]
 
-    assert advice_for(told).startswith("It includes the code that makes its rows") == is_told
+    assert advice_for(told).startswith("This time includes the code that makes the rows") == is_told
 
 
 def test_fetches_of_one_row_each_are_calls(shop):

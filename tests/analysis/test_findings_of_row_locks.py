@@ -13,7 +13,7 @@ from tests.build import SECOND
 EXECUTE = "psycopg.Cursor.execute"
 SELECT = 'SELECT a FROM "shop"."orders" WHERE id = %s FOR UPDATE'
 UPDATE = "update orders set a = ?"
-HELD = " Until it returned, a transaction was in progress that took locks at "
+HELD = " Until the statement returned, a transaction was in progress that took locks at "
 
 
 def hold(shop, since_ms, until_ms, *, thread=2, line=10, statement=UPDATE, ends="COMMIT"):
@@ -41,7 +41,7 @@ def test_a_statement_that_returns_as_another_transaction_ends_waited_for_it(shop
     words, advice = told(shop)
 
     assert words.endswith(f'FOR UPDATE".{HELD}orders.py:10 line_10 (301 ms).')
-    assert advice.startswith("It probably had the lock")
+    assert advice.startswith("That transaction probably had the lock")
 
 
 def test_those_who_had_the_lock_one_after_another_are_all_named(shop):
@@ -120,7 +120,7 @@ def test_a_call_that_failed_waited_for_who_had_locks_all_the_time(shop, since_ms
 
     assert "failed with LockNotAvailable" in words
     assert words.endswith(f"{HELD}orders.py:10 line_10 (301 ms).") == is_held
-    assert advice.startswith("It probably had the lock") == is_held
+    assert advice.startswith("That transaction probably had the lock") == is_held
 
 
 WAITS = """

@@ -244,7 +244,7 @@ def test_a_run_that_cannot_be_read_is_left_out(nights, capsys):
     [
         (("nothing.*.er",), 1, "nothing.*.er: no experiment matches"),
         (("shop.1.er", "--name", "sqlite3.Cursor.executed"), 2, "Did you mean sqlite3.Cursor.execute?"),
-        (("shop.1.er", *CHECKOUT, "--measure", "elapsed"), 2, "--measure elapsed is of the whole run"),
+        (("shop.1.er", *CHECKOUT, "--measure", "elapsed"), 2, "--measure elapsed measures the whole run"),
         (("shop.1.er", "shop.2.er"), 0, "2 runs: a change shows in 9 or more"),
     ],
 )

@@ -36,8 +36,8 @@ def number_failed(rows: Sequence[Calls]) -> int:
 
 
 def _sleep_between(beside: Sequence[Calls], tries: Sequence[Calls], site: Site) -> bool:
-    """Whether the sleeps of this line may be between the attempts: a package that makes these at lines of the program
-    also sleeps there, and other lines then sleep for other reasons."""
+    """Whether the sleeps of this line may be between the attempts. A package that makes the attempts at lines of the
+    program also sleeps at these lines; other lines then sleep for other reasons."""
     lines = {each.site for each in tries}
     return site in lines or not any(each.kind == "sleep" and each.site in lines for each in beside)
 

@@ -29,7 +29,7 @@ IMPORTS_SHARE = 0.5
 # A call that waits for work and uses less than this does nothing else.
 WORKS_NS = 1_000_000
 # Units of findings about a program. LINES: its lines were traced, which makes them slower. CALLS: some calls were not
-# recorded, and may have taken that time. END: it is Python's own, after the program's last line.
+# recorded, and may have taken that time. END: the time is Python's own, after the program's last line.
 LINES, CALLS, END = "line", "call", "end"
 
 

@@ -1,4 +1,4 @@
-"""Who had the locks of a database for which statements waited."""
+"""Which transactions had the locks of a database that statements waited for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from interpose.experiments.model.stacks import Site
 def held_meanwhile(
     survey: Survey, rows: Sequence[Calls], wall_ns: int = 0, awaited_ns: int = 0, has_failed: bool = False
 ) -> dict[str, Any]:
-    """What a finding says of the transactions for which most of these statements waited; nothing if they are small.
+    """What a finding says of the transactions that these statements waited for; nothing if the waits are small.
     Awaits of tasks, of `awaited_ns` together, overlap: at least one of them lasted for `wall_ns`."""
     waiting = [each for each in rows if each.kind == "db" and LOCKS.match(each.detail)]
     if not waiting or (wall_ns or total_of(waiting)[1]) < LARGE.least_ns(survey.matters_ns):

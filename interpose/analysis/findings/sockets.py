@@ -1,5 +1,4 @@
-"""Calls at a socket: a program may wait there for whatever the other side sends, or for whoever connects, just to look
-whether there is something."""
+"""Calls at a socket. A program may wait there for data or for a connection only to check whether there is any."""
 
 from __future__ import annotations
 

@@ -170,8 +170,8 @@ def writes(each: Calls) -> bool:
 
 
 def _has_many(each: Calls) -> bool:
-    """Whether a statement inserts several rows, as those of executemany in drivers of MySQL, or a script writes, as
-    those of psycopg2's execute_batch: these are together already."""
+    """Whether a statement inserts several rows, like executemany in drivers of MySQL, or is a script that writes, like
+    those of psycopg2's execute_batch: such statements are together already."""
     is_script = writes(each) and ";" in each.detail.rstrip("; ")
     return is_script or ("), …" in each.detail and bool(_INSERTS.match(each.detail)))
 

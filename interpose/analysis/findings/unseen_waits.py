@@ -23,7 +23,7 @@ INTERPRETER_LOCK = "interpreter lock"
 def unseen_waits(survey: Survey) -> Iterator[Finding]:
     """Time outside of recorded calls and without a processor: others used the processors, or the cause is unknown. If
     several threads of a process computed, and waits for the interpreter lock were not recorded, it was probably that
-    lock. Where calls were left out, nothing can be said of it: it may have been in these."""
+    lock. Where calls were left out, no wait is reported as unexplained: the time may have been in those calls."""
     accounts = survey.analysis.accounts
     if not all("calls" in each.process.log.recorded for each in accounts):
         return

@@ -74,14 +74,14 @@ class Watching:
 
 
 def waited_by_packages(survey: Survey, each: Calls) -> bool:
-    """Whether only threads of packages waited, below no line of the program and in no pool: those watch over children
-    for as long as these live. Where the program needs what a child does, it waits itself."""
+    """Whether only threads of packages waited, below no line of the program and in no pool. Such threads watch over
+    children for as long as the children live. If the program needs the result of a child, the program waits itself."""
     is_of_package = each.site is not None and not each.site.own and each.work is None
     return is_of_package and not _are_of_main_threads(survey, [each])
 
 
 def _are_of_main_threads(survey: Survey, rows: Iterable[Calls]) -> bool:
-    """Whether some of these calls are."""
+    """Whether main threads made some of these calls."""
     processes = survey.analysis.experiment.processes
     made = {thread for row in rows for thread in row.threads}
     threads = ((number, each) for process, number in made for each in processes[process].threads)

@@ -1,6 +1,6 @@
-"""Which transactions of a database had the locks that statements waited for. No server is asked: a statement probably
-waited for a transaction of another thread if it returns as that one ends, which took locks in the same table, and such
-calls do so more often than by chance."""
+"""Which transactions of a database had the locks that statements waited for. No server is asked. A statement probably
+waited for a transaction of another thread if that transaction took locks in the same table, the statement returns as
+the transaction ends, and such calls do so more often than by chance."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _TABLES = re.compile(r'\b(?:from|join|update|into|table|on)\s+(?:only\s+)?(["`\[
 _NO_TABLES = frozenset(("", "of", "set", "nowait", "skip", "conflict", "duplicate"))
 # A shorter statement may have waited for anything.
 _LONG_NS = 10_000_000
-# So long after the end of a transaction others may return, or for a part of their wait: processors may be busy. SQLite
-# looks at the lock again after 100 ms at the latest.
+# How long after the end of a transaction a statement may return: this time, or this part of its wait, because
+# processors may be busy. SQLite looks at the lock again after 100 ms at the latest.
 _LATE_NS, _LATE, _LATE_SQLITE_NS = 2_000_000, 20, 110_000_000
-# So far from what chance does must all waits of a line be.
+# By how many standard deviations all waits of a line must differ from chance.
 _DEVIATIONS = 4
 # An INSERT seldom waits for locks of rows. SQLite has one lock for the database.
 _INSERTS = re.compile(r"\W*insert\b", re.IGNORECASE)
@@ -42,7 +42,8 @@ Owner = tuple[int, int, int]  # numbers of process, thread and task
 
 
 class Hold(NamedTuple):
-    """The locks of one transaction: since when, which line took the first, and when it was being ended."""
+    """The locks of one transaction: since when, which line took the first, and when the call that ended it began and
+    returned."""
 
     taken_ns: int
     owner: Owner
@@ -53,7 +54,8 @@ class Hold(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """A statement that may have waited for locks, and how late it may return after the end of the one that had them."""
+    """A statement that may have waited for locks, and how late it may return after the end of the transaction that had
+    them."""
 
     start_ns: int
     end_ns: int
@@ -93,8 +95,9 @@ class RowLocks:
                 begun[owner] = hold._replace(tables=hold.tables | tables)
 
     def holders(self, intrinsic: str, site: Site | None, has_failed: bool = False) -> Counter[Site]:
-        """For how long transactions of others, which took locks at these lines, were in progress while calls from this
-        line waited, and until they returned; or, of calls that failed, as with a timeout, all the time."""
+        """For how long transactions of others were in progress while calls from this line waited, by the line that took
+        the locks. A transaction counts if it lasted until the call returned. For calls that failed, as with a timeout,
+        it counts if it lasted through the whole call."""
         found: Counter[Site] = Counter()
         waits = self._waits[intrinsic, site, has_failed]
         if not has_failed and not self._are_no_chance(waits):
@@ -107,9 +110,9 @@ class RowLocks:
         return found
 
     def _are_no_chance(self, waits: Sequence[Waited]) -> bool:
-        """Whether these return with the ends of such transactions more closely than calls that wait for something else
-        do by chance: for these, the sum of -log(chance) has the mean `len(waits)` and its root as deviation (Fisher).
-        Of SQLite it is not asked: who writes waits for whoever else does."""
+        """Whether these calls return closer to the ends of such transactions than calls that wait for something else do
+        by chance. For the latter, the sum of -log(chance) has the mean `len(waits)`, and the square root of the mean
+        as standard deviation (Fisher). SQLite needs no such test: a writer waits for any other writer."""
         if all(each.tables is _WHOLE for each in waits):
             return True
         surprise = sum(-log(self._chance(each)) for each in waits)
@@ -133,7 +136,7 @@ class RowLocks:
                 break
 
     def _one_after_another(self, waited: Waited) -> Iterator[tuple[Hold, int]]:
-        """Who had the lock last, and before that transaction, which may have waited itself, another one."""
+        """The transaction that had the lock last, and others before it: each may have waited for the one before."""
         end_ns = waited.end_ns
         while end_ns > waited.start_ns and (hold := self._released_at(end_ns, waited)):
             yield hold, end_ns - max(hold.taken_ns, waited.start_ns)
@@ -154,8 +157,8 @@ def _may_block(hold: Hold, waited: Waited) -> bool:
 
 
 def _calls(process: Process) -> Iterator[tuple[Call, bool]]:
-    """The calls that take locks of rows, and those that end transactions; whether it is one of these. Short calls that
-    take locks again with the same statement are left out, because they tell nothing more."""
+    """The calls that take locks of rows, and those that end transactions; whether a call ends one. Short calls that
+    take locks again with the same statement are left out, because they add nothing."""
     roles, details = roles_of(process), Details(process)
 
     @cache

@@ -1,6 +1,6 @@
 """Whether the threads that serve requests or tasks, one after the other, had time to spare.
 
-Where they had none, what came waited for one of them first, and its response time begins only after that.
+If the threads had none, a request or task first waited for a free thread. Its response time begins only after that.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from interpose.experiments.model.process import Process
 from interpose.kinds import IDLE as FOR_WORK
 
 BY = ("thread", "intrinsic")
-# Of fewer, one after the other may be chance.
+# With fewer, it may be chance that the thread served one after the other.
 SERVED_AT_LEAST = 20
-# A thread that is busy for longer lets what comes wait several times as long as it takes to serve it.
+# If a thread is busy for longer, a request waits several times as long as the thread takes to serve it.
 BUSY_SHARE = 0.9
-# A thread that waits only for these belongs to a connection, and nothing waits for the thread.
+# A thread that waits only in these calls serves one connection, and nothing waits for the thread.
 RECEIVES = frozenset(("recv", "recv_into", "recvfrom", "recvmsg", "read", "readinto"))
 
 

@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _archive(path: str, arguments: argparse.Namespace) -> int:
     experiment = open_experiment(path, archive=False)
     if arguments.again and _is_descendant(experiment):
-        raise UsageError(f"{experiment.name}: is a child process; -F copies all of the experiment that contains it")
+        raise UsageError(f"{experiment.name}: is a child process; give -F the experiment that contains it")
     if arguments.output and is_on_another_host(experiment):
         arguments.mode = "off"  # its sources are elsewhere, but it can be packed
     if arguments.output and arguments.mode != "off" and not os.access(experiment.founder_directory, os.W_OK):

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.measure == ELAPSED and arguments.name != ALL:
-        raise UsageError(f"--name {arguments.name}: --measure elapsed is of the whole run")
+        raise UsageError(f"--name {arguments.name}: leave it out, --measure elapsed measures the whole run")
     needs_calls = MEASURES[arguments.measure].needs_calls
     found = Runs(paths_of(arguments.experiments), arguments.by, needs_calls, arguments)
     found.order_by_time()

@@ -74,7 +74,7 @@ def _busy(screen: Screen) -> Iterator[str]:
     if found and all(each.is_busy for each in found):
         whole_ns, idle_ns = sum(each.whole_ns for each in found), sum(each.idle_ns for each in found)
         who = f"{count(len(found), 'thread')} that {'serve' if len(found) > 1 else 'serves'} requests or tasks"
-        waits = "more of these may wait for a free thread, and response times do not include that wait"
+        waits = "new work may wait for a free thread, and response times do not include that wait"
         yield f" busy  {percent(whole_ns - idle_ns, whole_ns)} of the time, {who}: {waits}"
 
 

@@ -66,16 +66,18 @@ _IN_CASE = {
     "children of C code": (
         "Look at what C code starts here: interpose processes lists only those of its children that are recorded."
     ),
-    "unrecorded call": "C code that it calls may wait there: record its calls, too, with INTERPOSE=calls,native.",
+    "unrecorded call": "C code that the line calls may wait. To record such calls, too, use INTERPOSE=calls,native.",
     "no Python code": "A server in C that runs Python, such as uWSGI, waits for requests there: docs/limits.md.",
     "native loop": "Record without native calls to see what uvloop waits for.",
     "native selector": "See what was called before and after: interpose events.",
     "sql": "Load them together: a join, IN (...), executemany, or the ORM's eager loading.",
     "sql writes": "Write them together: executemany, or many rows a statement; if each commits, in one transaction.",
     "sql writes of psycopg2": (
-        "Write them together: psycopg2.extras.execute_values. Its executemany sends each row by itself."
+        "Write them together: psycopg2.extras.execute_values. In psycopg2, executemany sends each row by itself."
     ),
-    "executemany of psycopg2": "It sends each row by itself: psycopg2.extras.execute_values sends many together.",
+    "executemany of psycopg2": (
+        "In psycopg2, executemany sends each row by itself: psycopg2.extras.execute_values sends many rows together."
+    ),
     "requests": (
         "Cache the response if the query of the URL, which is not recorded, is always the same. Otherwise send the "
         "requests at the same time, or look at the service that answers."
@@ -90,7 +92,9 @@ _IN_CASE = {
     "failed": "See why they fail: interpose events.",
     "deadlock of a database": "Lock the rows in the same order in every transaction: for example, sorted by their key.",
     "slow write": "Look at its query plan (an index, fewer rows), or for a lock that another session holds.",
-    "rows made": "It includes the code that makes its rows, such as a generator: see how long that takes by itself.",
+    "rows made": (
+        "This time includes the code that makes the rows, such as a generator: see how long that code takes by itself."
+    ),
     "slow writes": "Look at what the database does during these calls, or for a lock that another session holds.",
     "statement in process": (
         "Look at its query plan: an index, fewer rows. INTERPOSE=calls,native shows waits for the disk or locks."
@@ -98,14 +102,19 @@ _IN_CASE = {
     "calls in process": (
         "Look at what the database does during these calls: INTERPOSE=calls,native shows waits for the disk or locks."
     ),
-    "row lock": "It probably had the lock: keep such transactions short, or lock the rows later in them.",
+    "row lock": (
+        "That transaction probably had the lock: keep such transactions short, or lock the rows later in them."
+    ),
     "awaits at once": "Look at the service that answers, at a limit of connections, or request less from it.",
     "far longer": "See when, and what else ran then: interpose events.",
     "far longer write": "It probably waited for a lock of another transaction. See when: interpose events.",
     "lines": "See what each line takes without that cost: interpose lines.",
-    "end": "Keep fewer objects; or flush and close everything, and end with os._exit, which frees none.",
+    "end": "Keep fewer objects. Or flush and close everything, and end with os._exit, which frees no objects.",
     "imports": "See each import: record with --kinds all,import (docs/how-to/slow-start.md).",
-    "collector": "It visits every object that refers to others: make fewer, or see gc.freeze() and gc.set_threshold().",
+    "collector": (
+        "The collector visits every object that refers to others: make fewer such objects, or see gc.freeze() and "
+        "gc.set_threshold()."
+    ),
     "function": "See its lines: interpose report --by line.",
     "library function": "See which lines call it: interpose profile --section cpu.",
     "native function": "See its lines with a profiler of native code, such as perf annotate.",
@@ -124,7 +133,7 @@ _IN_CASE = {
     "between attempts": (
         "A library sleeps there inside its own call, as between attempts: see what failed before, interpose events."
     ),
-    "sending": "Send less, or look at who receives it, and at how busy the machine is.",
+    "sending": "Send less data, or look at the receiver, and at how busy the machine is.",
     "held lock": "Do it before the lock is taken, or after it is released.",
     "tried lock": "Wait for the lock without LOCK_NB: the call returns as soon as the lock is free.",
     "tried lock of package": (

@@ -11,8 +11,8 @@ from interpose.analysis.findings.waits import GIL
 from interpose.experiments.model.stacks import Site
 
 _OF_LOCKS = frozenset(("lock convoy", "deadlock", "lock not released"))
-# Where 3 to 20 processes changed rows of their own, and none waited for a lock of a row, the transactions of others
-# covered 24 to 80 % of the slow statements; where one waited for another, 86 % and more.
+# If 3 to 20 processes changed rows of their own, and none waited for a lock of a row, the transactions of others
+# covered 24 to 80 % of the slow statements. If one process waited for another, they covered 86 % or more.
 _BY_CHANCE = 0.8
 _LINE = re.compile(r"(?P<file>/.+):(?P<line>[0-9]{1,9}) (?P<function>.+)")  # as the recorder names a line
 
@@ -23,7 +23,7 @@ def is_of_interpreter(finding: Finding) -> bool:
 
 
 def is_row_lock(finding: Finding) -> bool:
-    """Whether statements waited nearly all of their time while transactions were in progress that took locks."""
+    """Whether transactions that took locks were in progress for nearly all of the time that statements waited."""
     return finding.rule != "file lock" and finding.held_ns > _BY_CHANCE * finding.wall_ns
 
 

@@ -153,7 +153,7 @@ def in_row_lock(words: Wording, finding: Finding) -> str:
         return ""
     lines = ", ".join(map(words.line, finding.held_at[:MOST_LINES]))
     held = duration(min(finding.held_ns, finding.wall_ns))
-    return f" Until it returned, a transaction was in progress that took locks at {lines} ({held})."
+    return f" Until the statement returned, a transaction was in progress that took locks at {lines} ({held})."
 
 
 def if_failed(finding: Finding) -> str:
