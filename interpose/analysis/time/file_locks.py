@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from interpose.analysis.calls.account import ProcessAccount
@@ -69,6 +70,9 @@ class FileLocks:
         for holds in self._holds.values():
             holds.sort(key=lambda each: each.start_ns)
         self._starts = {path: [each.start_ns for each in holds] for path, holds in self._holds.items()}
+        self._latest = {
+            path: list(accumulate((each.end_ns for each in holds), max)) for path, holds in self._holds.items()
+        }
 
     def _read(self, process: Process, number: int, latest_ns: int) -> None:
         held: dict[tuple[str, int], Held] = {}  # by path and thread
@@ -123,10 +127,10 @@ class FileLocks:
 
     def _meanwhile(self, waited: Waited) -> Iterator[tuple[Hold, Span]]:
         start_ns, end_ns = waited.span
-        holds = self._holds.get(waited.path, [])
+        holds, latest = self._holds.get(waited.path, []), self._latest.get(waited.path, [])
         for place in range(bisect_right(self._starts.get(waited.path, []), end_ns) - 1, -1, -1):
             hold = holds[place]
-            if hold.end_ns <= start_ns and hold.thread != waited.thread:
+            if latest[place] <= start_ns:
                 break
             within = max(hold.start_ns, start_ns), min(hold.end_ns, end_ns)
             if hold.thread != waited.thread and within[0] < within[1]:
