@@ -30,7 +30,7 @@ enum { STATEMENT_SHORT = 512 };
    SET name =, behind IDENTIFIED and ATTACH … KEY.
 
    However many they are, the literals or placeholders of IN (…) and ARRAY[…] become `(?, …)`, and the rows after the
-   first of VALUES (…), (…) or IN ((…), (…)) become `…`: else a list of every length would be a statement of its own. So would each savepoint that a library names by
-   a number: such names become `?`. */
+   first of VALUES (…), (…) or IN ((…), (…)) become `…`: else a list of every length would be a statement of its own. So
+   would each savepoint that a library names by a number: such names become `?`. */
 VISIBLE size_t statement_normalise(enum dialect dialect, const char *sql, size_t bytes, char *text, size_t room,
                                    bool *literals);
