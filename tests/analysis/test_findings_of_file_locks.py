@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 
 import pytest
 
@@ -227,3 +228,36 @@ os.wait()
     (words,) = [words for found, words in every if found.rule == "file lock"]
     assert words.endswith("Which part of the file, and who had it, is not recorded.")
     assert not any("Others waited for the lock" in words for _, words in every)
+
+
+MANY = """
+import fcntl, os, threading, time
+held = threading.Event()
+def hold():
+    with open("lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        held.set()
+        time.sleep(0.5)  # has it
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+with open("lock", "w") as file:
+    for number in range(20_000):
+        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_UN)
+for number in range(5_000):
+    file = os.open(f"lock{number}", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    os.close(file)
+thread.join()
+"""
+
+
+def test_many_locks_of_one_thread_and_of_many_files_are_read_soon(traced):
+    done = traced(MANY)
+    before = time.process_time()
+
+    sentences = [words for _, words in told(done.experiment)]
+
+    assert any("Others waited for the lock of lock, which it had meanwhile." in each for each in sentences)
+    assert time.process_time() - before < 20  # it took minutes

@@ -1,11 +1,14 @@
 """Findings about statements that waited for locks of rows, which other transactions had."""
 
+import time
+
 import pytest
 from shops import MS
 
 from interpose.analysis.analysis import Analysis
 from interpose.analysis.findings.engine import found_in
 from interpose.analysis.findings.survey import Survey
+from interpose.analysis.time.row_locks import RowLocks
 from interpose.reports.sentences.advice import advice_for
 from interpose.reports.sentences.sentences import Sentences
 from tests.build import SECOND
@@ -156,3 +159,20 @@ def test_a_statement_of_sqlite_that_waits_names_the_line_that_has_the_lock(trace
     (words,) = [sentences.of(each) for each in found if each.first and each.first.site.line == lines["waits"]]
 
     assert f"{HELD}program.py:{lines['has it'] - 1} hold (" in words
+
+
+def test_many_statements_that_failed_and_many_short_transactions_are_compared_soon(shop):
+    for number in range(12_000):
+        hold(shop, 100 + 20 * number, 101 + 20 * number)
+    hold(shop, 50, 12_000 * 20, thread=3, line=30)
+    for number in range(6_000):
+        wait(shop, 200 + 20 * number, 212 + 20 * number, error=110)
+    (account,) = shop.survey().analysis.accounts
+    locks = RowLocks({0: account})
+    (site,) = [site for _, site, has_failed in locks._waits if has_failed]
+    before = time.process_time()
+
+    found = locks.holders(EXECUTE, site, has_failed=True)
+
+    assert [(each.line, held_ns) for each, held_ns in found.items()] == [(30, 6_000 * 12 * MS)]
+    assert time.process_time() - before < 3  # it took a minute

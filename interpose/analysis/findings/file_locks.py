@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -35,18 +36,16 @@ def file_locks(survey: Survey) -> Iterator[Finding]:
 
 def sleeps_in_lock(survey: Survey, rows: Sequence[Calls]) -> str:
     """The file whose lock the program had for most of these sleeps while others waited for it; else empty."""
-    if rows[0].kind != "sleep" or not survey.file_locks.paths:
+    if rows[0].kind != "sleep":
         return ""
-    threads = set().union(*(row.threads for row in rows))
-    for path in survey.file_locks.paths:
-        held_ns = 0
-        for number, thread in threads:
-            slept = list(_spans(survey.analysis.accounts[number].process, thread, rows))
-            held = survey.file_locks.awaited_at(path, (number, thread))
-            held_ns += covered_ns(slept) + covered_ns(held) - covered_ns([*slept, *held])
-        if 2 * held_ns > sum(row.wall_ns for row in rows):
-            return path
-    return ""
+    wall_ns = sum(row.wall_ns for row in rows)
+    held_ns: Counter[str] = Counter()
+    for number, thread in set().union(*(row.threads for row in rows)):
+        awaited = survey.file_locks.awaited((number, thread))
+        slept = list(_spans(survey.analysis.accounts[number].process, thread, rows)) if awaited else []
+        for path, held in awaited.items():
+            held_ns[path] += covered_ns(slept) + covered_ns(held) - covered_ns([*slept, *held])
+    return min((path for path, each in held_ns.items() if 2 * each > wall_ns), default="")
 
 
 def _spans(process: Process, thread: int, rows: Sequence[Calls]) -> Iterator[Span]:

@@ -7,9 +7,8 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from functools import cache
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from interpose.analysis.calls.account import ProcessAccount
@@ -54,7 +53,6 @@ class Waited(NamedTuple):
     """A wait for the lock of a file, or the time between two attempts to take it: when, for which, and where."""
 
     span: Span
-    path: str
     thread: Thread
     place: tuple[str, Site | None]
 
@@ -64,18 +62,16 @@ class FileLocks:
 
     def __init__(self, accounts: dict[int, ProcessAccount]) -> None:
         self._holds: defaultdict[str, list[Hold]] = defaultdict(list)
-        self._waits: list[Waited] = []
+        self._waits: defaultdict[str, list[Waited]] = defaultdict(list)
         for number, account in accounts.items():
             self._read(account.process, number, account.latest_ns)
         for holds in self._holds.values():
             holds.sort(key=lambda each: each.start_ns)
         self._starts = {path: [each.start_ns for each in holds] for path, holds in self._holds.items()}
-        self._latest = {
-            path: list(accumulate((each.end_ns for each in holds), max)) for path, holds in self._holds.items()
-        }
+        self._before = {path: _of_others_before(holds) for path, holds in self._holds.items()}
 
     def _read(self, process: Process, number: int, latest_ns: int) -> None:
-        held: dict[tuple[str, int], Held] = {}  # by path and thread
+        held: defaultdict[str, dict[int, Held]] = defaultdict(dict)  # by path and thread
         failed_ns: dict[tuple[str, int], int] = {}  # when an attempt failed, also by these
         for call in sorted(_calls(process), key=lambda each: each.end_ns):
             thread, site = (number, call.thread), process.own_line(call.stack)
@@ -87,64 +83,82 @@ class FileLocks:
                 continue
             is_taken = lock is not None and lock["unlock"] is None
             if is_taken and (since_ns := failed_ns.pop((path, call.thread), 0)) + _TRIED_AGAIN_NS > call.start_ns:
-                self._waits.append(Waited((since_ns, call.start_ns), path, thread, (name, site)))
+                self._waits[path].append(Waited((since_ns, call.start_ns), thread, (name, site)))
             if is_taken and call.error:
                 failed_ns[path, call.thread] = call.end_ns
                 continue
+            there = held[path] if lock else held.get(path, {})
             if lock is None:
-                for key in [each for each in held if each[0] == path]:
-                    if key[1] == call.thread or not held[key].closed_ns:
-                        held[key] = held[key]._replace(closed_ns=call.start_ns)
-                    if held[key].ends_at_close:
-                        self._end(number, key, held.pop(key), call.start_ns)
+                for key, each in list(there.items()):
+                    if key == call.thread or not each.closed_ns:
+                        there[key] = each._replace(closed_ns=call.start_ns)
+                    if each.ends_at_close:
+                        self._end(path, (number, key), there.pop(key), call.start_ns)
                 continue
-            key = path, call.thread
-            if key not in held and not is_taken:  # one thread may take it, and another release it
-                key = next((each for each in held if each[0] == path), key)
-            if key in held:
-                ended_ns = held[key].closed_ns if is_taken else 0
-                self._end(number, key, held.pop(key), ended_ns or call.start_ns)
+            key = call.thread
+            if key not in there and not is_taken:  # one thread may take it, and another release it
+                key = next(iter(there), key)
+            if key in there:
+                ended_ns = there[key].closed_ns if is_taken else 0
+                self._end(path, (number, key), there.pop(key), ended_ns or call.start_ns)
             if is_taken:
-                held[path, call.thread] = Held(call.end_ns, site, name != _OF_WHAT_WAS_OPENED)
+                there[call.thread] = Held(call.end_ns, site, name != _OF_WHAT_WAS_OPENED)
                 if lock["tries"] is None:
-                    self._waits.append(Waited((call.start_ns, call.end_ns), path, thread, (name, site)))
-        for key, each in held.items():
-            self._end(number, key, each, each.closed_ns or latest_ns)
+                    self._waits[path].append(Waited((call.start_ns, call.end_ns), thread, (name, site)))
+        for path, there in held.items():
+            for key, each in there.items():
+                self._end(path, (number, key), each, each.closed_ns or latest_ns)
 
-    def _end(self, number: int, key: tuple[str, int], held: Held, end_ns: int) -> None:
-        path, thread = key
-        self._holds[path].append(Hold(held.start_ns, max(end_ns, held.start_ns), (number, thread), held.site))
+    def _end(self, path: str, thread: Thread, held: Held, end_ns: int) -> None:
+        self._holds[path].append(Hold(held.start_ns, max(end_ns, held.start_ns), thread, held.site))
 
     def holders(self, path: str, intrinsic: str, site: Site | None) -> Counter[Site]:
         """For how long other threads, from which lines, had the lock of `path` while calls from this line waited."""
         found: Counter[Site] = Counter()
-        for waited in self._waits:
-            if waited.path == path and waited.place == (intrinsic, site):
-                for hold, (start_ns, end_ns) in self._meanwhile(waited):
+        for waited in self._waits.get(path, ()):
+            if waited.place == (intrinsic, site):
+                for hold, (start_ns, end_ns) in self._meanwhile(path, waited):
                     if hold.site:
                         found[hold.site] += end_ns - start_ns
         return found
 
-    def _meanwhile(self, waited: Waited) -> Iterator[tuple[Hold, Span]]:
+    def _meanwhile(self, path: str, waited: Waited) -> Iterator[tuple[Hold, Span]]:
         start_ns, end_ns = waited.span
-        holds, latest = self._holds.get(waited.path, []), self._latest.get(waited.path, [])
-        for place in range(bisect_right(self._starts.get(waited.path, []), end_ns) - 1, -1, -1):
+        holds = self._holds.get(path, [])
+        place = bisect_right(self._starts.get(path, []), end_ns) - 1
+        while place >= 0:
             hold = holds[place]
-            if latest[place] <= start_ns:
+            if hold.thread == waited.thread:
+                place = self._before[path][place]
+                continue
+            if hold.end_ns <= start_ns:
                 break
             within = max(hold.start_ns, start_ns), min(hold.end_ns, end_ns)
-            if hold.thread != waited.thread and within[0] < within[1]:
+            if within[0] < within[1]:
                 yield hold, within
+            place -= 1
 
-    def awaited_at(self, path: str, thread: Thread) -> list[Span]:
-        """When the thread had the lock of `path` while others waited for it."""
-        waits = [each for each in self._waits if each.path == path]
-        return [span for each in waits for hold, span in self._meanwhile(each) if hold.thread == thread]
+    @cached_property
+    def _awaited(self) -> dict[Thread, dict[str, list[Span]]]:
+        found: defaultdict[Thread, defaultdict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
+        for path in sorted(self._waits):
+            for each in self._waits[path]:
+                for hold, span in self._meanwhile(path, each):
+                    found[hold.thread][path].append(span)
+        return {thread: dict(spans) for thread, spans in found.items()}
 
-    @property
-    def paths(self) -> list[str]:
-        """The files whose locks were waited for."""
-        return sorted({each.path for each in self._waits})
+    def awaited(self, thread: Thread) -> dict[str, list[Span]]:
+        """When the thread had the locks of files while others waited for them, by their paths."""
+        return self._awaited.get(thread, {})
+
+
+def _of_others_before(holds: Sequence[Hold]) -> list[int]:
+    """For each place, the last one before it of another thread, or -1: one thread may have taken the lock often."""
+    found: list[int] = []
+    for place, hold in enumerate(holds):
+        is_same = place > 0 and holds[place - 1].thread == hold.thread
+        found.append(found[-1] if is_same else place - 1)
+    return found
 
 
 def _calls(process: Process) -> Iterator[Call]:

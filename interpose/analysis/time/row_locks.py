@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import accumulate
 from math import log, sqrt
 from typing import NamedTuple
 
@@ -74,6 +75,9 @@ class RowLocks:
             self._read(account.process, number)
         self._holds.sort(key=lambda each: each.released_ns)
         self._released = [each.released_ns for each in self._holds]
+        self._long = [each for each in self._holds if each.released_ns - each.taken_ns >= _LONG_NS]
+        self._long_released = [each.released_ns for each in self._long]
+        self._taken_from = list(accumulate((each.taken_ns for each in reversed(self._long)), min))[::-1]
 
     def _read(self, process: Process, number: int) -> None:
         begun: dict[Owner, Hold] = {}
@@ -130,7 +134,10 @@ class RowLocks:
 
     def _all_the_time(self, waited: Waited) -> Iterator[tuple[Hold, int]]:
         """A transaction that had locks before this call, and still after it."""
-        for hold in self._holds[bisect_left(self._released, waited.end_ns) :]:
+        for place in range(bisect_left(self._long_released, waited.end_ns), len(self._long)):
+            hold = self._long[place]
+            if self._taken_from[place] > waited.start_ns:  # all that end from here on
+                break
             if _may_block(hold, waited) and hold.taken_ns <= waited.start_ns:
                 yield hold, waited.end_ns - waited.start_ns
                 break
