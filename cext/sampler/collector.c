@@ -2,8 +2,8 @@
 
 #include "sampler/remote.h"
 
-/* Whether the interpreter collects garbage in this thread, which then has the interpreter's lock. Other threads may compute
-   without the lock meanwhile. */
+/* Whether the interpreter collects garbage in this thread, which then has the interpreter's lock. Where there are several threads, that
+   is not known: a finalizer may wait in one of them, and let another one compute. */
 static bool collects(const struct sampled_process *process, const struct sampled_thread *thread)
 {
     uint32_t is_collecting = 0;
@@ -12,7 +12,8 @@ static bool collects(const struct sampled_process *process, const struct sampled
         {process->layout.collecting, &is_collecting, sizeof is_collecting},
         {process->layout.lock_holder, &holder, sizeof holder},
     };
-    bool is_known = process->layout.collecting && remote_read_pieces(process->reached, pieces, 2) == 2;
+    bool may_be_another = process->thread_count > 1;
+    bool is_known = process->layout.collecting && !may_be_another && remote_read_pieces(process->reached, pieces, 2) == 2;
     return is_known && is_collecting && holder == thread->address;
 }
 

@@ -110,7 +110,19 @@ class Sampled:
                 yield record, sample if sample and sample.time_ns else None
 
     def frames(self, stack: int) -> Iterator[Site]:
-        """The sites of the stack `stack`, from the innermost outward; none if it is not there."""
+        """The sites of the stack `stack`, from the innermost outward; none if it is not there. The collector is no frame
+        where a `__del__` is one: it may have called that."""
+        found = self._frames(stack)
+        first = next(found, None)
+        if first and first.file == COLLECTOR:
+            outer = list(found)
+            found = iter(outer)
+            first = None if any(each.function.endswith("__del__") for each in outer) else first
+        if first:
+            yield first
+        yield from found
+
+    def _frames(self, stack: int) -> Iterator[Site]:
         for _ in range(DEEPEST_STACK):
             record = self._stack(stack)
             if record is None or not record.site:

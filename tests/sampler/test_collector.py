@@ -58,15 +58,45 @@ def test_the_collector_has_the_cpu_time_that_the_program_measured(record):
     assert shares == {name: pytest.approx(truth[name], abs=chance(truth[name], samples)) for name in truth}
 
 
-def test_the_collector_is_below_the_line_that_it_interrupts_and_in_no_other_thread(record):
-    _, experiment = record(f"ALL_S, DIGESTS = 0.6, True\n{PROGRAM}", "--profile", "500")
+def told_below(experiment):
+    """The functions below which the collector was told."""
     sampled = Sampled(experiment.founder)
-
     stacks = [tuple(sampled.frames(number)) for number in {each.stack for each in sampled.samples()}]
+    return {executed(frames[1:]) for frames in stacks if frames and frames[0].file == COLLECTOR}
 
-    callers = {executed(frames[1:]) for frames in stacks if frames and frames[0].file == COLLECTOR}
-    assert "collect" in callers
-    assert "digest" not in callers
+
+def test_the_collector_is_below_the_line_that_it_interrupts(record):
+    _, experiment = record(f"ALL_S, DIGESTS = 0.6, False\n{PROGRAM}", "--profile", "500")
+
+    assert "collect" in told_below(experiment)
+
+
+def test_of_several_threads_none_is_said_to_collect(record):
+    _, experiment = record(f"ALL_S, DIGESTS = 0.6, True\n{PROGRAM}", "--profile", "500")
+
+    assert told_below(experiment) <= {"", "<module>"}  # before the other one began
+
+
+def test_what_a_finalizer_computes_is_its_own(record):
+    _, experiment = record(
+        """
+import gc, json, time
+def compute():
+    until = time.thread_time() + 0.4
+    while time.thread_time() < until: sum(range(1000))
+class Closed:
+    def __init__(self): self.itself = self
+    def __del__(self): compute()
+Closed()
+gc.collect()
+print(json.dumps({}))
+""",
+        "--profile",
+        "500",
+    )
+
+    assert "compute" not in told_below(experiment)
+    assert cpu_by(experiment.founder, executed)["compute"] > 0.3e9
 
 
 def test_a_finding_names_the_collector_and_says_what_helps(record):
