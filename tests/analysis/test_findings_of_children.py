@@ -448,3 +448,19 @@ def test_of_children_that_lived_at_once_a_wait_is_for_those_whose_ends_it_saw(tr
     functions = re.compile(r" at \S+ (\w+)")
     found = {functions.search(sentence)[1]: about for about, sentence in waits_told(done)}
     assert found == {"first": "sleep", "second": "sh"}
+
+
+def test_a_wait_for_the_program_behind_a_pseudo_terminal_is_told_as_one(traced):
+    done = traced("""
+        import os, pty, time
+        child, master = pty.fork()
+        if not child:
+            time.sleep(0.5)
+            os._exit(os.write(1, b"done") - 4)
+        os.read(master, 100)
+        os.waitpid(child, 0)
+    """).ended_well()
+
+    told = Sentences(findings := found_in(Survey(Analysis(done.experiment))), "", 10**9)
+
+    assert any(told.of(each).startswith("The program waited at a pseudo-terminal while child") for each in findings)

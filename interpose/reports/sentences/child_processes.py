@@ -35,7 +35,8 @@ def _wait(words: Wording, finding: Finding) -> str:
     of = f" ({finding.about})" if finding.about else ""
     where, took = words.where(finding.first), words.took(finding)
     if finding.unit == PIPE:
-        return f"The program waited at a pipe while child processes{of} ran, at {where} ({took})."
+        end = "pseudo-terminal" if all(row.detail.endswith("/ptmx") for row in finding.rows) else "pipe"
+        return f"The program waited at a {end} while child processes{of} ran, at {where} ({took})."
     if finding.unit == POLL:
         package = package_of(finding.rows[0].caller.file) if finding.rows[0].caller else ""
         return f"At {where}, {package} slept again and again while child processes{of} ran ({took})."
