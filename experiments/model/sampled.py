@@ -110,8 +110,8 @@ class Sampled:
                 yield record, sample if sample and sample.time_ns else None
 
     def frames(self, stack: int) -> Iterator[Site]:
-        """The sites of the stack `stack`, from the innermost outward; none if it is not there. The collector is no frame
-        where a `__del__` is one: it may have called that."""
+        """The sites of the stack `stack`, from the innermost outward; none if it is not there. The collector is not
+        among them where a `__del__` is: it may have called that."""
         found = self._frames(stack)
         first = next(found, None)
         if first and first.file == COLLECTOR:

@@ -13,6 +13,7 @@ from interpose.analysis.findings.survey import Times
 from interpose.analysis.profile.profiled import NO_PYTHON, NOT_SAMPLED, Function
 from interpose.analysis.recording.left_out import left_out
 from interpose.experiments.metadata.log import Log
+from interpose.experiments.model.sampled import COLLECTOR
 from interpose.kinds import CONTAINERS
 from interpose.reports.formats.short_paths import Places
 from interpose.reports.formats.table import Column, clean, columns_of, layout_of, lines, shortened, wrapped
@@ -125,6 +126,8 @@ def code_cells(screen: Screen, row: Row, scale: Scale) -> Iterator[list[str]]:
 
 def _function_cells(each: Function, scale: Scale, places: Places, whole_ns: int, is_wide: bool) -> list[str]:
     name, told = clean(each.site.function), places.line(each.site)
+    if name == COLLECTOR:
+        name, told = "gc", COLLECTOR
     if not is_wide and columns_of(name) > _LONGEST_FUNCTION:
         name = shortened(name if each.site.is_native else name.rpartition(".")[2], _LONGEST_FUNCTION)
     if is_wide:
